@@ -16,7 +16,7 @@ from gpuregress.foundation.errors import GpuregressError, Interrupted, RunLocked
 from gpuregress.foundation.escapes import entry
 from gpuregress.foundation.records import RunSummary
 from gpuregress.gpu.records import replace
-from gpuregress.lab.revisions import culprits
+from gpuregress.lab.revisions import bisect
 from gpuregress.report import morning
 from gpuregress.report.messages import installation, notices, web_request
 from gpuregress.report.messages.installation import hosts, night_command
@@ -351,7 +351,7 @@ def nightly_command(ctx: click.Context, /, **options: Any) -> int:
                 night.say(line)
             night.keep_mails()
             if options["bisect_minutes"] is not None and not summary.interrupted:
-                for line in culprits.lines(project, summary, options["bisect_minutes"]):
+                for line in bisect.culprits(project, summary, options["bisect_minutes"]):
                     night.say(line)
         night.require_printed()
     return summary.exit_code

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
-from types import TracebackType
 from typing import Protocol, Self
 
 import numpy as np
@@ -297,9 +296,7 @@ class Device(Protocol):
     def __enter__(self) -> Self:
         """Acquire the device."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Release the device, after errors, too."""
 
 

@@ -78,11 +78,11 @@ def select(device: str, jobs: int | None = None) -> DeviceSelection:
     if match is None:
         raise UsageError(f"no device is called {device!r}: say auto, cpu, cuda (all GPUs) or cuda:N")
     if device == "cpu":
-        return _cpu("", jobs)
+        return _cpu(jobs)
     gpus = [name for name in registry.available() if name.startswith("cuda:")]
     if device == "auto":
         if not gpus:
-            return _cpu("", jobs)
+            return _cpu(jobs)
         return _cuda(gpus, f"{len(gpus)} GPU{'s' if len(gpus) > 1 else ''} found", jobs)
     if match.group(1) is not None:
         if device not in gpus:
@@ -114,12 +114,12 @@ def with_block_order(devices: DeviceSelection, block_order: str) -> DeviceSelect
     return replace(devices, slots=slots)
 
 
-def _cpu(why: str, jobs: int | None) -> DeviceSelection:
+def _cpu(jobs: int | None) -> DeviceSelection:
     lack = registry.cpu_lack()
     if lack:
         raise DeviceError(lack)
     workers = jobs or cores.available()
-    return DeviceSelection("cpu", "cpu", why, (DeviceSlot("cpu", "cpu", cores.share(workers)),) * workers)
+    return DeviceSelection("cpu", "cpu", "", (DeviceSlot("cpu", "cpu", cores.share(workers)),) * workers)
 
 
 def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpuregress.execution.cuda import sanitizer
+from gpuregress.execution.workers import sanitize
 from gpuregress.foundation.errors import (
     DumpError,
     JobError,
@@ -284,12 +284,12 @@ def check_overrides(request: RunRequest, devices: DeviceSelection) -> tuple[str,
 def _check_sanitizer(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
     if request.sanitize is None:
         return ()
-    if request.sanitize not in sanitizer.TOOLS:
-        raise UsageError(f"no tool is called {request.sanitize!r}: say {', '.join(sanitizer.TOOLS)}")
+    if request.sanitize not in sanitize.TOOLS:
+        raise UsageError(f"no tool is called {request.sanitize!r}: say {', '.join(sanitize.TOOLS)}")
     if devices.kind != "cuda":
         return (f"--sanitize {request.sanitize} is for GPUs: the cpu device checks every access itself",)
     if not devices.is_remote:
-        sanitizer.find()
+        sanitize.find()
     return ()
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.execution.cuda import sanitizer
+from gpuregress.execution.workers import sanitize
 from gpuregress.foundation.errors import DeviceError, NothingToDo, UsageError
 from gpuregress.foundation.records import CaseSettings, Instruments, ReferenceKernel, Source, TimingLoop
 from gpuregress.gpu.records import replace
@@ -98,7 +98,7 @@ def test_a_missing_tool_is_said_before_anything_runs(monkeypatch: pytest.MonkeyP
 
 
 def test_every_tool_has_a_way_to_be_asked_for() -> None:
-    assert set(sanitizer.TOOLS) == {"memcheck", "racecheck", "initcheck", "synccheck"}
+    assert set(sanitize.TOOLS) == {"memcheck", "racecheck", "initcheck", "synccheck"}
 
 
 def test_a_device_is_no_twin_of_itself() -> None:

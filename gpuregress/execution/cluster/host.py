@@ -20,9 +20,9 @@ from typing import Any
 
 from gpuregress.execution import device_registry
 from gpuregress.execution.cluster import messages, replies
-from gpuregress.execution.cluster.content_store import ContentStore
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, HostFacts, SentFile
 from gpuregress.execution.cluster.replies import CaseFolders, task_on_host
+from gpuregress.execution.cluster.sent_files import ContentStore
 from gpuregress.execution.cuda import prerequisites
 from gpuregress.execution.workers.pool import WorkerPool
 from gpuregress.execution.workers.worker_process import DeviceSlot

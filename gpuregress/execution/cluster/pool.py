@@ -20,12 +20,12 @@ from pathlib import Path
 
 from msgspec import field
 
-from gpuregress.execution.cluster import link, task_files
+from gpuregress.execution.cluster import link, sent_files
 from gpuregress.execution.cluster.link import BatchLost, BatchReplied, CaseResult, ClusterLink, MembersChanged
 from gpuregress.execution.cluster.members import ClusterMember, Devices, select
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest
 from gpuregress.execution.cluster.replies import Unpacker
-from gpuregress.execution.cluster.task_files import TaskFiles
+from gpuregress.execution.cluster.sent_files import TaskFiles
 from gpuregress.execution.workers.pool import CasePool, CaseStarted
 from gpuregress.execution.workers.unfinished_cases import refused
 from gpuregress.foundation import storage
@@ -373,7 +373,7 @@ class ClusterPool(CasePool):
             task=to_plain(replace(task, known={})),
             folder=str(Path(task.dumps).parent),
             files=self._files.of(task),
-            folders=task_files.folders_of(task),
+            folders=sent_files.folders_of(task),
             known=known,
         )
 

@@ -8,7 +8,6 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -53,9 +52,7 @@ class Inflation:
         """The text."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """End the threads; the mapping stays while somebody holds a view of it."""
         self._pool.shutdown(cancel_futures=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.pointers import PointerProvenance, PointsTo
@@ -282,13 +283,7 @@ def _reaching(flow: ControlFlowGraph, targets: set[int]) -> set[int]:
     for number, block in enumerate(flow.blocks):
         for successor in block.successors:
             sources.setdefault(successor, []).append(number)
-    reaching, pending = set(targets), list(targets)
-    while pending:
-        for number in sources.get(pending.pop(), ()):
-            if number not in reaching:
-                reaching.add(number)
-                pending.append(number)
-    return reaching
+    return set(reachable_from(targets, lambda number: sources.get(number, ())))
 
 
 # --- volatile data ----------------------------------------------------------------------------------------------------

@@ -395,3 +395,13 @@ def parameter(cursor: Cursor) -> tuple[Variable, ...]:
     cursor.expect(".reg")
     _, lanes, type_name, _ = _attributes(cursor)
     return (Variable(cursor.word("a register's name"), "reg", type_name, lanes, size(type_name)),)
+
+
+def parameter_list(cursor: Cursor) -> tuple[Variable, ...]:
+    """Parse the parameters or the results of a function, in parentheses."""
+    cursor.expect("(")
+    parameters: list[Variable] = []
+    while not cursor.accept(")"):
+        parameters += parameter(cursor)
+        cursor.accept(",")
+    return tuple(parameters)

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from gpuregress.execution.cluster import host, messages, replies
-from gpuregress.execution.cluster.content_store import ContentStore
 from gpuregress.execution.cluster.host import HostAgent, case_folder
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, HostFacts
-from gpuregress.execution.cluster.task_files import TaskFiles
+from gpuregress.execution.cluster.sent_files import ContentStore, TaskFiles
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.records import Case, from_json, to_json

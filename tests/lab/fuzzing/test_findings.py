@@ -12,8 +12,7 @@ from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
-from gpuregress.lab.fuzzing.candidates import Candidate, Space
-from gpuregress.lab.fuzzing.data import EdgeContents
+from gpuregress.lab.fuzzing.candidates import Candidate, EdgeContents, Space
 from gpuregress.lab.fuzzing.findings import Confirmation, FindingWriter, FuzzTrials, PlannedInput, Tried
 from gpuregress.lab.shrinking.trials import Failure, JobFolder, failure_of
 from gpuregress.store import project

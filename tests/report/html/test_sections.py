@@ -13,7 +13,7 @@ from gpuregress.foundation.records import AcceptedBy, Coverage, FileCoverage, St
 from gpuregress.gpu.records import replace
 from gpuregress.report.html import sections
 from gpuregress.report.html.cards import RunFacts
-from gpuregress.report.html.groups import grouped
+from gpuregress.report.html.sections import grouped
 from tests.report.html import samples
 from tests.report.html.parsed import Tag, tree
 from tests.report.html.test_trend import one, past
