@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -162,8 +163,7 @@ def test_steps_are_inserted_only_where_lanes_depend_on_each_other(program: Runni
         """The instructions before which the lanes wait."""
         body = with_warp_steps(kernels[name], Schedule(in_step=in_step)).function.statements
         instructions = [item for item in body if isinstance(item, Instruction)]
-        pairs = zip(instructions, instructions[1:], strict=False)
-        return [after.mnemonic for item, after in pairs if "step" in item.modifiers]
+        return [after.mnemonic for item, after in pairwise(instructions) if "step" in item.modifiers]
 
     assert steps("alone") == []
     assert steps("rotate")
