@@ -222,7 +222,7 @@ class Device(Protocol):
         """Set the size of the heap of kernels (`malloc`, `new`), which is empty then; before programs are loaded.
 
         Args:
-            size: bytes, CUDA's default where none is asked for; a card has 4 MiB or more, and takes some for itself.
+            size: bytes, CUDA's default where none is asked for; a GPU has 4 MiB or more, and takes some for itself.
         """
 
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Memory:

@@ -61,7 +61,7 @@ def _failed(buffer: str, against: str, message: str, of: int = 0) -> Comparison:
 
 
 def _first_buffer(case: Case, outcome: Outcome) -> str:
-    """The buffer at which a failure of a whole run is told; it need not be dumped."""
+    """The buffer at which a failure of a whole run is reported; it need not be dumped."""
     if outcome.dumps:
         return outcome.dumps[0].buffer
     return next(iter(case.buffers), "")

@@ -163,7 +163,7 @@ def test_the_program_is_shown_and_checked(suite: Workshop) -> None:
     shown = suite.call("show", "suite/n=20").stdout
     assert "program   python scripts/suite.py 20\n" in shown
     assert f"source    {suite.root}/scripts/suite.py, revision " in shown
-    assert "compare   alloc2: |actual - baseline| <= 0 + 1e-05" in shown
+    assert "compare   alloc2: |actual - expected| <= 0 + 1e-05" in shown
     assert [entry["case"] for entry in json.loads(suite.call("list", "--json").stdout)] == ["suite/n=10", "suite/n=20"]
 
 

@@ -91,7 +91,7 @@ def probe_output() -> Bytes:
 _Starter = Callable[[Dim3, Dim3, bytes, int], None]
 _FIRST_WITH_MAPS = 90
 _SPARE_BYTES = 64 << 20
-"""Left free on the card: the driver's own printf buffer, stacks and code."""
+"""Left free on the GPU: the driver's own printf buffer, stacks and code."""
 
 
 class CudaDevice(Device):
@@ -131,7 +131,7 @@ class CudaDevice(Device):
         return self._info
 
     def __enter__(self) -> Self:
-        """Acquire the card's primary context, which is created now if no other has."""
+        """Acquire the GPU's primary context, which is created now if no other has."""
         with self.guard(f"opening {self._info.name}"):
             self._acquire()
         return self
@@ -142,7 +142,7 @@ class CudaDevice(Device):
         self._events = (self._api.Event(), self._api.Event())
 
     def __exit__(self, *_error: object) -> None:
-        """Release the card; after a sticky fault without messages of pycuda."""
+        """Release the GPU; after a sticky fault without messages of pycuda."""
         self.free_all()
         context, self._context = self._context, None
         staging, self._staging = self._staging, None
@@ -193,7 +193,7 @@ class CudaDevice(Device):
         """Give the programs that are loaded next an empty heap of the size that is wanted.
 
         Raises:
-            DeviceError: the card has not that much memory.
+            DeviceError: the GPU has not that much memory.
         """
         if self._modules or not self._heap.must_change:
             return
@@ -213,7 +213,7 @@ class CudaDevice(Device):
         """A new buffer between two red zones.
 
         Raises:
-            DeviceError: the card has not that much free.
+            DeviceError: the GPU has not that much free.
         """
         self._refuse_if_dead()
         needed = max(1, size + 2 * self._zone_size)
@@ -234,7 +234,7 @@ class CudaDevice(Device):
         return memory
 
     def view(self, name: str, size: int, address: int, *, itemsize: int = 1, zoned: bool = False) -> CudaMemory:
-        """Memory at an address on the card."""
+        """Memory at an address on the GPU."""
         return CudaMemory(
             name=name,
             size=size,
@@ -250,7 +250,7 @@ class CudaDevice(Device):
         """A texture or surface object on a buffer; see `gpu.base.Device.texture`.
 
         Raises:
-            DeviceError: the memory is not this card's, or the card refuses.
+            DeviceError: the memory is not this GPU's, or the GPU refuses.
         """
         self._refuse_if_dead()
         if not isinstance(memory, CudaMemory):
@@ -264,7 +264,7 @@ class CudaDevice(Device):
         """Encode a tensor map on a buffer; see `gpu.base.Device.tensor_map`.
 
         Raises:
-            DeviceError: the memory is too small, the card has no tensor maps, or the driver refuses this one.
+            DeviceError: the memory is too small, the GPU has no tensor maps, or the driver refuses this one.
         """
         self._refuse_if_dead()
         check_size(memory, given)
@@ -299,7 +299,7 @@ class CudaDevice(Device):
         """Run a kernel to its end, and check the red zones.
 
         Raises:
-            DeviceError: the launch is over the device's limits, or the card failed.
+            DeviceError: the launch is over the device's limits, or the GPU failed.
             KernelFault: the kernel's fault.
         """
         self._refuse_if_dead()
@@ -347,10 +347,10 @@ class CudaDevice(Device):
         return {name: facts[name] for name in ("sm_clock", "memory_clock", "temperature", "throttle") if name in facts}
 
     def canary(self) -> None:
-        """Prove the card healthy: one tiny kernel, whose results are checked.
+        """Prove the GPU healthy: one tiny kernel, whose results are checked.
 
         Raises:
-            DeviceError: the card is lost, or calculates wrong.
+            DeviceError: the GPU is lost, or calculates wrong.
         """
         advice = "`nvidia-smi` shows whether it is there; if it is: nvidia-smi --gpu-reset, or reboot"
         with self.guard(f"{self._info.name} does not answer ({advice})"):
@@ -397,7 +397,7 @@ class CudaDevice(Device):
             function.set_attribute(self._api.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, size)
 
     def _starter(self, module: CudaModule, kernel: str, function: Any, shape: LaunchShape) -> _Starter:
-        """The function that starts a kernel; a grid that waits for itself must fit on the card."""
+        """The function that starts a kernel; a grid that waits for itself must fit on the GPU."""
         if not isinstance(function, cooperative.CooperativeFunction):
             return _plain_starter(function)
         with self.guard(f"preparing {module.shown(kernel)}"):

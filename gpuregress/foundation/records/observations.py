@@ -100,7 +100,7 @@ class Timing(Sparse):
         median_ms: of the samples.
         kernels_ms: kernel → its part of each sample.
         run: number of the loop's last run among the case's runs, counted from 1.
-        sm_clock: the card's clock after the last sample, as `1980 MHz`; likewise the others, "" where not known.
+        sm_clock: the GPU's clock after the last sample, as `1980 MHz`; likewise the others, "" where not known.
     """
 
     clock: str

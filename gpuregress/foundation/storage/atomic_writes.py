@@ -1,4 +1,4 @@
-"""Atomic writes and hard links, and the temporary files and folders behind them.
+"""Atomic writes and hard links, and the temporary files and folders that they need.
 
 A file is written under a temporary name, flushed to disk, then renamed. Files that come by the hundred are renamed
 without the flush (`durable=False`) and flushed together later (`sync_tree`).

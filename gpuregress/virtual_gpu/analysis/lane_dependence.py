@@ -1,6 +1,6 @@
 """Dependence test between the lanes of a warp, and the steps in which they make accesses.
 
-On a card a converged warp makes each access in all its lanes before it makes the next one. Here a lane runs to its next
+On a GPU a converged warp makes each access in all its lanes before it makes the next one. Here a lane runs to its next
 wait before the next lane begins. Both give the same bytes unless two accesses with no wait between them depend on each
 other: one of them writes, and a lane that runs earlier reaches with the later one what a lane that runs later reaches
 with the earlier one. Before the later one of such a pair the lanes of the warp have to wait for each other.
@@ -69,7 +69,7 @@ class ContestedStores(Record):
     Attributes:
         groups: statement -> the lanes of a group, whose lowest lane wins over the others of its group, and whose last
             group wins over the others of the warp.
-        ordered: the statements whose results show the order of the lanes, which is that of their numbers on a card.
+        ordered: the statements whose results show the order of the lanes, which is that of their numbers on a GPU.
     """
 
     groups: Mapping[int, int] = field(default_factory=dict)
@@ -214,7 +214,7 @@ class LaneDependence(Record):
     Attributes:
         steps: statements before which the lanes of a warp have to wait for each other.
         exchanges: a statement that writes, and one with which another lane may read that with no wait between. It is
-            none where an atomic operation behind a fence may tell the reader, as at a lock, or where both are atomic.
+            none where an atomic operation after a fence may tell the reader, as at a lock, or where both are atomic.
         assumes_rows: whether the answer holds only for warps of the width that was asked for.
         contested: the stores that lanes may make to one address. If there are any, steps allow every order of lanes.
         assumes_distinct: whether the answer may be another one where two parameters hold the same address.
@@ -384,7 +384,7 @@ class _Search:
                     pending.add(successor)
 
     def _crossing(self, index: int, crossed: Crossed, header: int) -> Crossed:
-        """What an access has behind it when an iteration of a loop ends."""
+        """What an access has after it when an iteration of a loop ends."""
         blocks = self._graph.loops[header].blocks
         if self._flow.block_at(index) not in blocks or (crossed >= 0 and header in self._graph.loops[crossed].blocks):
             return crossed

@@ -185,7 +185,7 @@ def _address(statement: Statement) -> Address | TextureAddress | None:
 # --- barrier intervals ------------------------------------------------------------------------------------------------
 # Barrier intervals that only read shared memory: code between two barriers of the whole block.
 #
-# No thread races there: all earlier writes are ordered by the barrier before, all later ones by the barrier behind.
+# No thread races there: all earlier writes are ordered by the barrier before, all later ones by the barrier after.
 
 _OTHER_BARRIERS = frozenset(["warp", "step", "cluster"])
 _OTHER_THAN_SHARED = frozenset(["global", "local", "param", "const"])
@@ -196,7 +196,7 @@ def shared_reads(flow: ControlFlowGraph, index: int) -> tuple[Instruction, ...] 
 
     Args:
         flow: control flow of the kernel.
-        index: the statement behind which the code starts; -1: the start of the kernel.
+        index: the statement after which the code starts; -1: the start of the kernel.
 
     Returns:
         None where the code may write shared memory, or is not between barriers of the whole block.
@@ -236,7 +236,7 @@ def _only_reads(instruction: Instruction) -> bool:
 
 
 # --- departures -------------------------------------------------------------------------------------------------------
-# Effects on memory behind which a thread does not wait any more.
+# Effects on memory after which a thread does not wait any more.
 #
 # They are called departures. A lane that has executed one went another way than the lanes of its warp that wait later.
 # A lane that returns early, and does nothing more, executes none.

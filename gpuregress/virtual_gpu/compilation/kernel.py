@@ -182,7 +182,7 @@ class _KernelBuilder:
         )
 
     def _locals(self) -> tuple[PlacedVariable, ...]:
-        """The local variables, and the stack of called functions behind them."""
+        """The local variables, and the stack of called functions after them."""
         if not has_local_gaps(self.function):
             return ()
         offsets = self.emitter.frame.local_offsets

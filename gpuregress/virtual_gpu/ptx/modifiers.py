@@ -48,7 +48,7 @@ def byte_size(variable: Variable) -> int:
 
 
 def lay_out(variables: Sequence[Variable], gap: int = 0) -> tuple[dict[str, int], int]:
-    """Lay variables out one behind the other, each aligned.
+    """Lay variables out one after the other, each aligned.
 
     Args:
         variables: in their order.

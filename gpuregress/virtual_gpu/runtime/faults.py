@@ -183,7 +183,7 @@ def _access(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
     alignment = site.size
     if scene.bad_access is not None:
         alignment = scene.bad_access.alignment
-    # A card looks at the alignment first, wherever the address is.
+    # A GPU looks at the alignment first, wherever the address is.
     kind = "misaligned" if address % max(1, alignment) else "out-of-bounds"
     if target is None:
         return KernelFault(kind, f"{kind} {access} at {_nowhere(address)}, {place}")

@@ -39,7 +39,7 @@ class Schedule(Record):
         card: the architecture whose tensor cores are emulated.
         warp_width: threads of a warp along x: 32 where a warp is a part of a row; 1, 2, 4, 8 or 16 where it is whole
             rows; 0 where it is neither.
-        aliases: first bytes of two parameters that hold the same address, the earlier one behind the other.
+        aliases: first bytes of two parameters that hold the same address, the earlier one after the other.
         instruments: what the code watches and counts besides its results.
         permuted: whether a block's threads run in the order of the launch's table.
         in_step: whether the lanes of a warp make each access to memory together.

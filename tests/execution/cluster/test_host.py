@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import types
 from collections.abc import Iterator
@@ -36,10 +37,13 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.SimpleNames
     )
 
 
-def test_a_worker_tells_what_it_is(worker: types.SimpleNamespace) -> None:
+def test_a_worker_tells_what_it_is(worker: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = from_json(HostFacts, host.hello(worker))
     assert (facts.worker, facts.code, facts.architectures) == ("Worker-1", cache.code_digest(), ())
     assert facts.store == from_json(HostFacts, host.hello(worker)).store
+    assert facts.cpu_lack == ""
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    assert "needs llvmlite" in from_json(HostFacts, host.hello(worker)).cpu_lack
 
 
 def test_files_arrive_in_pieces(worker: types.SimpleNamespace) -> None:

@@ -327,7 +327,7 @@ TABLE = {"mma": _mma}
 # Batches of matrix products, each of which waits once for the lanes of a warp.
 #
 # Unrolled kernels hold thousands of mma, sixteen or more of them in a row. LLVM's time grows with the number of waits.
-# A batch has the operands of its members one behind the other, and a further one that names for each member the earlier
+# A batch has the operands of its members one after the other, and a further one that names for each member the earlier
 # one whose result it adds to, or itself:
 #
 #     mma D0, A0, B0, C0;  mma D1, A1, B1, D0;   →   mma {D0, D1}, {A0, A1}, {B0, B1}, {C0}, {0, 0};
@@ -432,7 +432,7 @@ def _is_candidate(statement: Statement) -> bool:
 
 
 def _types(words: Sequence[str]) -> list[str]:
-    """The types of D, A, B and C: the words behind shape and layouts."""
+    """The types of D, A, B and C: the words after shape and layouts."""
     return [word for word in words if word[0] in "fbestu" and any(letter.isdigit() for letter in word)]
 
 

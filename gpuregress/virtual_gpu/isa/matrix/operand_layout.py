@@ -96,7 +96,7 @@ def element_of(name: str) -> MatrixElement:
 # --- forms ------------------------------------------------------------------------------------------------------------
 # Forms of mma and wgmma that PTX has: shapes, types and constants.
 #
-# Compilers pass inline PTX on as it is, and only a card's assembler refuses what is not there.
+# Compilers pass inline PTX on as it is, and only a GPU's assembler refuses what is not there.
 # PTX ISA manual, 9.7.14.5, 9.7.14.6 and 9.7.15.
 
 

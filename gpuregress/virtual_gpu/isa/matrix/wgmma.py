@@ -260,7 +260,7 @@ def _form(instruction: Instruction) -> _Form:
         raise unsupported(instruction, wrong)
     is_binary, is_sparse = left == "b1", "sp" in words
     in_registers = isinstance(instruction.operands[1], Vector)
-    # Behind scale-d, and before the accumulator: the signs of A and B, and which of them are transposed.
+    # After scale-d, and before the accumulator: the signs of A and B, and which of them are transposed.
     numbers = [_immediate(instruction, item) for item in instruction.operands[6 if is_sparse else 4 : -1]]
     signs, transposed = numbers[:2], numbers[2:]
     transposable = 0
