@@ -228,7 +228,9 @@ def schedule_notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair],
 
 
 def _without_effect(case: Case) -> Iterator[str]:
-    """The switches of blocks, warps and threads that no launch has."""
+    """The switches of blocks, warps and threads that no launch has; the launches of a program are not known."""
+    if case.program is not None:
+        return
     blocks = max((math.prod(launch.grid) for launch in case.launches), default=0)
     threads = max((math.prod(launch.block) for launch in case.launches), default=0)
     counts = {BLOCKS: blocks, WARPS: -(-threads // SM_90.warp_size), THREADS: threads}

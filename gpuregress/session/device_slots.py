@@ -50,7 +50,7 @@ class DeviceSelection(Record):
         if self.kind not in case.devices:
             return f"its job runs on {', '.join(case.devices)} only"
         if self.is_remote and case.program is not None:
-            return "it runs a whole program, which is not sent to the hosts of a cluster"
+            return "it runs a whole program, which is not sent to the hosts of a cluster: run it with --cluster none"
         if self.arch and case.source.card not in ("", self.arch):
             return f"its job has `card: {case.source.card}`, and the GPU is {self.arch}"
         return ""

@@ -4,7 +4,7 @@ import pytest
 
 from gpuregress.execution.workers import sanitize
 from gpuregress.foundation.errors import DeviceError, NothingToDo, UsageError
-from gpuregress.foundation.records import CaseSettings, Instruments, ReferenceKernel, Source, TimingLoop
+from gpuregress.foundation.records import CaseSettings, Instruments, ReferenceKernel, Source, TimingLoop, WholeProgram
 from gpuregress.gpu.records import replace
 from gpuregress.session import accepting, planning
 from gpuregress.session.run_request import RunRequest
@@ -135,3 +135,9 @@ def test_what_is_left_out_is_told() -> None:
     assert planning.apply_overrides([timed], other, CPU)[0].settings.timing is None
     assert planning.dropped_settings([timed], other, GPU) == ()
     assert planning.apply_overrides([timed], other, GPU)[0].settings.timing == TimingLoop(1, 5)
+    program = replace(fakes.case("double"), program=WholeProgram(("./suite",), "/project"))
+    (note,) = planning.dropped_settings([program], RunRequest(), replace(CPU, is_remote=True))
+    assert note.endswith(
+        "skipped: hosts of a cluster have no files of whole programs; run them on this machine, with --cluster none"
+    )
+    assert planning.dropped_settings([program], RunRequest(), CPU) == ()
