@@ -29,7 +29,7 @@ def width(stream: TextIO) -> int | None:
 
 
 def say(text: str = "", *, err: bool = False, nl: bool = True, colour: Colour = None) -> None:
-    """Print an entry of ours: one line, and further ones behind a mark where text from outside has them.
+    """Print an entry of ours: one line, and further ones after a mark where text from outside has them.
 
     Args:
         text: see `escapes.entry`.

@@ -33,7 +33,7 @@ _MOST_SHOWN = 5
     metavar="N",
     help="Try at most N mutants, a sample of all.  [default: all]",
 )
-@click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="The seed of the sample.")
+@shared_options.seed_option("sample")
 @click.option("--min-score", type=values.SHARE, metavar="P", help="Exit with 1 below this score: 80%, or 0.8.")
 @shared_options.file_option("json", "target", "Write the results as JSON")
 @click.option("--fresh", is_flag=True, help="Try every mutant again, also those whose result is known.")
@@ -145,7 +145,7 @@ def _survivor_lines(mutant: TriedMutant) -> Iterator[str]:
 
 @click.command("fuzz", epilog="Example: gpuregress fuzz reduce --time 60s")
 @click.argument("job")
-@click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="The seed of the search.")
+@shared_options.seed_option("search")
 @click.option(
     "--limit",
     type=values.COUNT,
@@ -170,14 +170,7 @@ def _survivor_lines(mutant: TriedMutant) -> Iterator[str]:
     metavar="N",
     help="Compare the results of N schedules; 1 compares none.",
 )
-@click.option(
-    "--check",
-    "checks",
-    type=values.NonEmpty(),
-    multiple=True,
-    metavar="NAMES",
-    help="Dynamic checks, as for run: all, or races, uninitialized, barriers, leaks.",
-)
+@shared_options.checks_option
 @click.option(
     "-o",
     "--output",
@@ -301,9 +294,7 @@ def _finding_lines(finding: FuzzFinding, remark: str) -> Iterator[str]:
     metavar="N",
     help="Try at most N mutants of each job.  [default: as many as the time allows]",
 )
-@click.option(
-    "--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="The seed of the sample of mutants."
-)
+@shared_options.seed_option("sample of mutants")
 @click.option("--fresh", is_flag=True, help="Take no results of earlier audits.")
 @click.option(
     "--min-grade",

@@ -375,7 +375,7 @@ def report_command(
         targets.insert(0, ("html", output))
     elif not reports and not as_json:
         targets.append(("html", "-"))
-    # `--json` is written behind the others, by a function of its own.
+    # `--json` is written after the others, by a function of its own.
     is_stdout_taken = context.writes_to_stdout({"reports": [*targets, ("json", "-")] if as_json else targets})
     if is_merged:
         project = _project_of(ctx, runs)

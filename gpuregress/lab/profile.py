@@ -47,7 +47,7 @@ def profile(
     Args:
         project: the project.
         cases: their names, those of jobs, or globs.
-        listen: is told of the progress.
+        listen: receives the progress.
         parameters: parameters with other values than the jobs' own.
 
     Raises:

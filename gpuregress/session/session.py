@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from gpuregress.execution.workers import worker_spawn
 from gpuregress.execution.workers.pool import CasePool, WorkerPool
 from gpuregress.foundation import storage
+from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import RunSummary
 from gpuregress.gpu.records import replace
-from gpuregress.jobs.plan import Plan
+from gpuregress.jobs import plan
+from gpuregress.jobs.plan import CaseOverrides, Plan
 from gpuregress.session import device_slots, workflow
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_context import RunContext
@@ -74,7 +76,13 @@ def run(
             devices = device_slots.of_cluster(cluster.devices, cluster.labels)
             pool = cluster
         else:
-            devices = device_slots.select(request.device, request.jobs)
+            try:
+                devices = device_slots.select(request.device, request.jobs)
+            except DeviceError:
+                if request.selectors and not request.rerun_failed:  # a name that means nothing is reported first
+                    overrides = CaseOverrides(parameters=request.parameters)
+                    plan.make(project, request.selectors, overrides=overrides, keep_going=True)
+                raise
             devices = device_slots.with_block_order(devices, request.block_order)
             pool = held.enter_context(WorkerPool(devices.slots, scratch, command=MACHINERY.command, stop=stop))
             pool.warm(1)  # the first worker starts while the jobs are planned

@@ -92,7 +92,7 @@ def declarations(text: str) -> tuple[Declaration, ...]:
     """Return the kernels that a C++ source declares or defines, in order, each once.
 
     Args:
-        text: the source, not preprocessed: a kernel counts whatever `#if` it stands behind.
+        text: the source, not preprocessed: a kernel counts whatever `#if` it stands under.
     """
     declared: dict[tuple[object, ...], Declaration] = {}
     if "__global__" not in text:  # most headers
@@ -366,7 +366,7 @@ class _Scanner(WordScanner):
         return name
 
     def _kernel(self, scope: str, template: tuple[str, ...]) -> Declaration | None:
-        """From behind `__global__` to the end of the parameter list."""
+        """From after `__global__` to the end of the parameter list."""
         name = ""
         name_at = 0
         while self._at < len(self._words) and self._peek() != "(":
@@ -461,7 +461,7 @@ def _is_type_word(words: list[str]) -> bool:
 
 
 def spelled(words: list[str]) -> str:
-    """Join words to text: a space only between two names or numbers, and behind commas."""
+    """Join words to text: a space only between two names or numbers, and after commas."""
     text = ""
     for word in words:
         if text and re.match(r"\w", word) and re.search(r"[\w>*&]$", text) and not text.endswith("::"):

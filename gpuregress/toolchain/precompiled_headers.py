@@ -4,7 +4,7 @@ NVRTC parses the directives at the begin of a source, with what they include, an
 compilations in the same process read that file. NVRTC checks the options and the files on disk itself, but not the
 headers that it is given as text, so each set of those has a folder of its own.
 
-The directives are put before the source once more, because NVRTC precompiles nothing behind a `#line`. What differs by
+The directives are put before the source once more, because NVRTC precompiles nothing after a `#line`. What differs by
 that, an error or a warning of a header, is left to a compilation without precompiled headers.
 
 Host code that the grammar does not know is found by the compiler's errors. Where texts were refused as they are, the

@@ -44,7 +44,7 @@ _NO_KERNEL = "\n"
 
 
 class FoundBuild(Record):
-    """The options of a source, and what the user is told of them.
+    """The options of a source, and notes on them.
 
     Attributes:
         options: to compile with.

@@ -176,7 +176,7 @@ class KernelDraft:
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """What is not known and must be told, in words."""
+        """What is not known and must be given, in words."""
         if not self._types:
             return (NO_LAUNCH,)
         chosen = ", ".join(f"{name} = {value}" for name, value in self._types.items())

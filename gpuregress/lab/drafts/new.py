@@ -183,7 +183,7 @@ def refusal_lines(drafts: Sequence[Draft], where: str = "") -> list[str]:
 
     Args:
         drafts: those without a refusal are left out.
-        where: what is said behind the kernels' names.
+        where: what is said after the kernels' names.
     """
     kernels: dict[str, list[str]] = {}
     for draft in drafts:

@@ -1,15 +1,113 @@
-/* Copies and fills. All are done when the call returns. */
+/* Copies and fills. */
 #include "driver.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { HOST_SIDE = 1, DEVICE_SIDE, ARRAY_SIDE, UNIFIED_SIDE };
 
-/* --- stretches ------------------------------------------------------------------------------------------------------ */
+/* --- steps ---------------------------------------------------------------------------------------------------------- */
 
-/* Pageable memory is read or written before the call returns, pinned memory when the stream comes to the copy. */
-static void note_host(const void *memory, size_t size, bool is_write) {
-    if (find_region((Address)memory)) note_touched((Address)memory, size, is_write);
+/* A stretch that is copied or filled. */
+typedef struct {
+    Address to, from; /* of the device or of the program */
+    size_t size;
+    void *staged;     /* its bytes, where the call itself reads them */
+    unsigned value, unit; /* of a fill; of a copy 0 */
+} Step;
+
+typedef struct {
+    const char *call;
+    Step *steps;
+    Touched *touched;
+    size_t step_count, touched_count;
+} Copy;
+
+static _Thread_local Stream *running; /* the stream of the copy that is being called */
+static _Thread_local bool is_waited_for;
+static Copy current;
+static size_t step_room, touched_room;
+
+static bool perform(const Step *step) {
+    char *to = any_bytes(step->to, step->size);
+    const char *from = step->staged;
+    if (!from && !step->unit) from = any_bytes(step->from, step->size);
+    if (!to || (!from && !step->unit)) return false;
+    if (!step->unit) memmove(to, from, step->size);
+    if (step->unit == 1) memset(to, (int)step->value, step->size);
+    for (size_t offset = 0; step->unit > 1 && offset < step->size; offset += step->unit)
+        memcpy(to + offset, &step->value, step->unit);
+    note_written(step->to, step->size);
+    return true;
+}
+
+static void note_touched(Address address, size_t size, bool is_write) {
+    if (!reachable(address)) return;
+    if (current.touched_count == touched_room) {
+        touched_room = touched_room ? 2 * touched_room : 64;
+        current.touched = realloc(current.touched, touched_room * sizeof *current.touched);
+    }
+    current.touched[current.touched_count++] = (Touched){reachable(address), size, is_write};
+}
+
+/* Pageable memory is read and written before the call returns, pinned memory when the stream comes to the copy. */
+static void keep_step(Step step) {
+    if (!step.unit && !reachable(step.from)) {
+        step.staged = malloc(step.size);
+        if (step.staged) memcpy(step.staged, (void *)step.from, step.size);
+        else is_waited_for = true;
+    }
+    if (current.step_count == step_room) {
+        step_room = step_room ? 2 * step_room : 64;
+        current.steps = realloc(current.steps, step_room * sizeof *current.steps);
+    }
+    current.steps[current.step_count++] = step;
+}
+
+static void do_step(Step step) {
+    if (running && !step.unit) note_touched(step.from, step.size, false);
+    if (running) note_touched(step.to, step.size, true);
+    if (running && !reachable(step.to)) is_waited_for = true;
+    if (running && keeps_work_back()) keep_step(step);
+    else perform(&step);
+}
+
+static Result run_copy(void *task, const Order *order) {
+    Copy *copy = task;
+    Result result = SUCCESS;
+    for (size_t index = 0; index < copy->step_count; index++) {
+        if (!result && !perform(&copy->steps[index])) {
+            report_freed(copy->call);
+            result = ILLEGAL_ADDRESS;
+        }
+        free(copy->steps[index].staged);
+    }
+    tell_order(order, copy->call, copy->touched, copy->touched_count);
+    if (keeps_work_back()) free(copy->steps), free(copy->touched);
+    return result;
+}
+
+void begin_copy(Stream *stream) {
+    if (!is_order_followed(stream)) return;
+    lock();
+    running = stream;
+    is_waited_for = false;
+    current.step_count = current.touched_count = 0;
+}
+
+Result end_copy(const char *call, Result result) {
+    if (!running) return result;
+    Stream *stream = running;
+    running = NULL;
+    current.call = call;
+    if (!result && (current.step_count || current.touched_count)) {
+        result = submit(stream, run_copy, &current, sizeof current, is_waited_for);
+        if (keeps_work_back()) current = (Copy){0}, step_room = touched_room = 0;
+        if (is_waited_for) order_program_after_stream(stream);
+        if (!result) result = ready();
+    }
+    unlock();
+    return result;
 }
 
 /* The host's side of a copy: pageable, pinned or managed memory; NULL for device memory. */
@@ -20,35 +118,24 @@ static char *host_bytes(const void *memory, size_t size) {
 static Result to_device(Address target, const void *source, size_t size) {
     MUST_BE_READY();
     if (size == 0) return SUCCESS;
-    char *bytes = device_bytes(target, size);
-    CHECK(bytes && source && host_bytes(source, size), INVALID_VALUE);
-    memmove(bytes, source, size);
-    note_host(source, size, false);
-    note_written(target, size);
-    note_touched(target, size, true);
+    CHECK(device_bytes(target, size) && source && host_bytes(source, size), INVALID_VALUE);
+    do_step((Step){.to = target, .from = (Address)source, .size = size});
     return SUCCESS;
 }
 
 static Result from_device(void *target, Address source, size_t size) {
     MUST_BE_READY();
     if (size == 0) return SUCCESS;
-    char *bytes = device_bytes(source, size);
-    CHECK(bytes && target && host_bytes(target, size), INVALID_VALUE);
-    memmove(target, bytes, size);
-    note_host(target, size, true);
-    note_touched(source, size, false);
+    CHECK(device_bytes(source, size) && target && host_bytes(target, size), INVALID_VALUE);
+    do_step((Step){.to = (Address)target, .from = source, .size = size});
     return SUCCESS;
 }
 
 static Result copy(Address target, Address source, size_t size) {
     MUST_BE_READY();
     if (size == 0) return SUCCESS;
-    char *to = any_bytes(target, size), *from = any_bytes(source, size);
-    CHECK(to && from, INVALID_VALUE);
-    memmove(to, from, size);
-    note_touched(source, size, false);
-    note_written(target, size);
-    note_touched(target, size, true);
+    CHECK(any_bytes(target, size) && any_bytes(source, size), INVALID_VALUE);
+    do_step((Step){.to = target, .from = source, .size = size});
     return SUCCESS;
 }
 
@@ -58,8 +145,7 @@ static Result copy(Address target, Address source, size_t size) {
         Result result_ = INVALID_HANDLE;                                                                              \
         if (real_) {                                                                                                  \
             begin_copy(real_);                                                                                        \
-            result_ = (call);                                                                                         \
-            end_copy(__func__);                                                                                       \
+            result_ = end_copy(__func__, call);                                                                       \
         }                                                                                                             \
         result_;                                                                                                      \
     })
@@ -68,7 +154,7 @@ static Result copy(Address target, Address source, size_t size) {
     ({                                                                                                                \
         Result at_once_ = ON_STREAM(NULL, call);                                                                      \
         order_program_after_stream(real_stream(NULL));                                                                \
-        at_once_;                                                                                                     \
+        at_once_ ? at_once_ : ready();                                                                                \
     })
 
 EXPORTED Result cuMemcpyHtoD_v2(Address target, const void *source, size_t size) { return AT_ONCE(to_device(target, source, size)); }
@@ -88,10 +174,10 @@ EXPORTED Result cuMemcpyAsync(Address target, Address source, size_t size, void 
     return ON_STREAM(stream, copy(target, source, size));
 }
 EXPORTED Result cuMemcpyPeer(Address target, Context *to, Address source, Context *from, size_t size) {
-    return IS(to, CONTEXT) && IS(from, CONTEXT) ? copy(target, source, size) : INVALID_CONTEXT;
+    return IS(to, CONTEXT) && IS(from, CONTEXT) ? ON_STREAM(NULL, copy(target, source, size)) : INVALID_CONTEXT;
 }
 EXPORTED Result cuMemcpyPeerAsync(Address target, Context *to, Address source, Context *from, size_t size, void *stream) {
-    return ON_STREAM(stream, cuMemcpyPeer(target, to, source, from, size));
+    return IS(to, CONTEXT) && IS(from, CONTEXT) ? ON_STREAM(stream, copy(target, source, size)) : INVALID_CONTEXT;
 }
 
 /* --- fills ---------------------------------------------------------------------------------------------------------- */
@@ -103,13 +189,8 @@ static Result fill(Address target, size_t pitch, unsigned value, size_t unit, si
     size_t size;
     CHECK(!__builtin_mul_overflow(height - 1, pitch, &size) && !__builtin_mul_overflow(width, unit, &width), INVALID_VALUE);
     CHECK(!__builtin_add_overflow(size, width, &size) && device_bytes(target, size), INVALID_VALUE);
-    for (size_t row = 0; row < height; row++) {
-        char *bytes = device_bytes(target + row * pitch, width);
-        if (unit == 1) memset(bytes, (int)value, width);
-        for (size_t index = 0; unit > 1 && index < width / unit; index++) memcpy(bytes + index * unit, &value, unit);
-        note_written(target + row * pitch, width);
-        note_touched(target + row * pitch, width, true);
-    }
+    for (size_t row = 0; row < height; row++)
+        do_step((Step){.to = target + row * pitch, .size = width, .value = value, .unit = (unsigned)unit});
     return SUCCESS;
 }
 
@@ -146,10 +227,9 @@ EXPORTED Result cuMemsetD2D32Async(Address target, size_t pitch, unsigned value,
 
 /* --- rows and planes ------------------------------------------------------------------------------------------------ */
 
-/* One side of a copy: where its first byte lies, and the distances between rows and between planes. */
+/* One side of a copy: its first byte, and the distances between rows and between planes. */
 typedef struct {
-    char *bytes;
-    Address address; /* 0: host memory */
+    Address address;
     size_t pitch, plane;
 } Side;
 
@@ -186,7 +266,7 @@ static Result resolve(const Place *place, const size_t extent[3], Side *side) {
         side->address = place->device;
     } else {
         CHECK(place->type == HOST_SIDE && place->host, INVALID_VALUE);
-        side->address = 0;
+        side->address = (Address)place->host;
     }
     CHECK(place->type == ARRAY_SIDE || extent[1] * extent[2] == 1 || pitch >= extent[0], INVALID_VALUE);
     size_t start, size;
@@ -194,13 +274,11 @@ static Result resolve(const Place *place, const size_t extent[3], Side *side) {
     CHECK(offset_of(extent[0], extent[1] - 1, extent[2] - 1, height, pitch, &size), INVALID_VALUE);
     side->pitch = pitch;
     side->plane = height * pitch;
-    if (side->address) {
-        side->address += start;
-        side->bytes = place->type == UNIFIED_SIDE ? any_bytes(side->address, size) : device_bytes(side->address, size);
-    } else {
-        side->bytes = host_bytes((const char *)place->host + start, size);
-    }
-    return side->bytes ? SUCCESS : INVALID_VALUE;
+    side->address += start;
+    const char *bytes;
+    if (place->type == HOST_SIDE) bytes = host_bytes((void *)side->address, size);
+    else bytes = place->type == UNIFIED_SIDE ? any_bytes(side->address, size) : device_bytes(side->address, size);
+    return bytes ? SUCCESS : INVALID_VALUE;
 }
 
 static Result copy_box(const Place *from, const Place *to, size_t width, size_t height, size_t depth) {
@@ -212,15 +290,9 @@ static Result copy_box(const Place *from, const Place *to, size_t width, size_t 
     if (!result) result = resolve(to, extent, &target);
     if (result) return result;
     for (size_t plane = 0; plane < depth; plane++)
-        for (size_t row = 0; row < height; row++) {
-            size_t offset = plane * target.plane + row * target.pitch;
-            memmove(target.bytes + offset, source.bytes + plane * source.plane + row * source.pitch, width);
-            if (target.address) {
-                note_written(target.address + offset, width);
-                note_touched(target.address + offset, width, true);
-            }
-            if (source.address) note_touched(source.address + plane * source.plane + row * source.pitch, width, false);
-        }
+        for (size_t row = 0; row < height; row++)
+            do_step((Step){.to = target.address + plane * target.plane + row * target.pitch,
+                           .from = source.address + plane * source.plane + row * source.pitch, .size = width});
     return SUCCESS;
 }
 
@@ -281,5 +353,15 @@ EXPORTED Result cuMemcpyAtoHAsync_v2(void *host, Array *array, size_t offset, si
 EXPORTED Result cuMemcpyAtoA_v2(Array *to, size_t to_offset, Array *from, size_t from_offset, size_t size) {
     CHECK(IS(to, ARRAY) && IS(from, ARRAY), INVALID_HANDLE);
     Place source = {.x = from_offset, .type = ARRAY_SIDE, .array = from}, target = {.x = to_offset, .type = ARRAY_SIDE, .array = to};
-    return copy_box(&source, &target, size, 1, 1);
+    return ON_STREAM(NULL, copy_box(&source, &target, size, 1, 1));
 }
+
+/* --- values of memory that streams write ----------------------------------------------------------------------------- */
+
+static Result write_value(Address address, uint64_t value, size_t size) {
+    CHECK(address % size == 0, INVALID_VALUE);
+    return to_device(address, &value, size);
+}
+
+EXPORTED Result cuStreamWriteValue32_v2(void *stream, Address address, uint32_t value, unsigned flags) { (void)flags; return ON_STREAM(stream, write_value(address, value, 4)); }
+EXPORTED Result cuStreamWriteValue64_v2(void *stream, Address address, uint64_t value, unsigned flags) { (void)flags; return ON_STREAM(stream, write_value(address, value, 8)); }

@@ -23,6 +23,9 @@ static Region low_regions[LOW_SLOTS];
 static Region *first_registered;
 static uint64_t last_number;
 static size_t in_use;
+static bool has_visible;
+
+bool sees_device_memory(void) { return has_visible; }
 
 static Region *slot_of(Address address) {
     uint64_t slot = address >> REGION_SHIFT;
@@ -82,6 +85,12 @@ char *any_bytes(Address address, size_t size) {
     return is_host ? (char *)address : device_bytes(address, size);
 }
 
+Address reachable(Address address) {
+    if (find_region(address)) return address;
+    Region *region = is_host_address(address) ? registered((void *)address, 1) : NULL;
+    return region ? region->address + (address - (Address)region->user) : 0;
+}
+
 void note_written(Address address, size_t size) {
     SharedHead *head = (SharedHead *)shared_memory;
     if (is_host_address(address) || size == 0) return;
@@ -101,6 +110,7 @@ void note_written(Address address, size_t size) {
 
 /* Reserve addresses that are the same in the program and on the device; NULL where there are none left. */
 static void *reserve_low(size_t size) {
+    has_visible = true;
     for (uint64_t slot = 1; slot < LOW_SLOTS; slot++) {
         void *wanted = (void *)(slot << REGION_SHIFT | (Address)MIDDLE);
         if (low_regions[slot].address) continue;
@@ -117,6 +127,7 @@ Result allocate(Address *address, size_t size, unsigned kind, const char *call) 
     Answer answer;
     void *low = NULL;
     CHECK(address && size > 0, INVALID_VALUE);
+    if (size > greeting.total_memory / 2) run_all_work(); /* it may free memory */
     CHECK(size <= greeting.total_memory - (in_use < greeting.total_memory ? in_use : greeting.total_memory), OUT_OF_MEMORY);
     lock();
     if (kind == MANAGED_MEMORY || kind == PINNED_MEMORY) {
@@ -152,6 +163,7 @@ Result allocate(Address *address, size_t size, unsigned kind, const char *call) 
 }
 
 Result release(Region *region) {
+    run_all_work();
     Address address = region->address;
     Region old = *region;
     Result result = ASK(FREE, NULL, VALUE(address));
@@ -242,15 +254,25 @@ EXPORTED Result cuMemFree_v2(Address address) {
     return free_memory(address);
 }
 
+static Result free_in_order(void *task, const Order *order) {
+    Touched touched;
+    memcpy(&touched, task, sizeof touched);
+    tell_order(order, "cuMemFreeAsync", &touched, 1);
+    lock();
+    Region *region = find_start(touched.address);
+    Result result = region ? release(region) : INVALID_VALUE;
+    unlock();
+    return result;
+}
+
 EXPORTED Result cuMemFreeAsync(Address address, void *stream) {
+    MUST_BE_READY();
     Stream *real = real_stream(stream);
     CHECK(real, INVALID_HANDLE);
-    CHECK(address, INVALID_VALUE);
     Region *region = find_start(address);
-    begin_copy(real);
-    if (region) note_touched(address, region->size, true);
-    end_copy(__func__);
-    return free_memory(address);
+    CHECK(region && (region->kind == DEVICE_MEMORY || region->kind == MANAGED_MEMORY), INVALID_VALUE);
+    Touched touched = {address, region->size, true};
+    return submit(real, free_in_order, &touched, sizeof touched, region->kind == MANAGED_MEMORY);
 }
 
 static Result allocate_host(void **pointer, size_t size, unsigned flags) {
@@ -368,6 +390,7 @@ EXPORTED Result cuMemHostRegister_v2(void *pointer, size_t size, unsigned flags)
         region->flags = flags;
         region->next = first_registered;
         first_registered = region;
+        has_visible = true;
         if (!copy_safely(region->host, pointer, size, false)) {
             release(region);
             result = INVALID_VALUE;

@@ -67,9 +67,9 @@ class Declared(Record):
         kind: `namespace` is a using-directive; `macro` a macro's call that stands alone.
         names: those that it declares, without namespaces; what a macro's call or a using-directive begins with.
         start: offset of its first character: its template header, `extern "C"` or specifiers.
-        specifiers: offset behind the template header.
+        specifiers: offset after the template header.
         head_end: offset of the body, with the initializers of a constructor; `end` without one.
-        end: offset behind its last character.
+        end: offset after its last character.
         is_device: annotated `__global__`, `__device__`, `__constant__`, …
         head: its text up to the body, without comments.
         members: of a class.
@@ -363,7 +363,7 @@ class _Reader:
         return end + len(gap) - len(gap.lstrip())
 
     def _last(self, node: Node) -> int:
-        """The offset behind a declaration with its semicolon."""
+        """The offset after a declaration with its semicolon."""
         end = node.end_byte
         following = self._plain[end : end + 200]
         blanks = len(following) - len(following.lstrip())
@@ -534,7 +534,7 @@ def device_spans(bare: str, macros: Macros) -> tuple[tuple[int, int], ...]:
 
 
 def class_spans(bare: str, macros: Macros) -> tuple[tuple[int, int, int], ...]:
-    """Find the outermost classes: offsets of their first word and of their body, and the one behind it.
+    """Find the outermost classes: offsets of their first word and of their body, and the one after it.
 
     Args:
         bare: a view without the contents of strings.
@@ -562,7 +562,7 @@ def _brackets(macros: Macros) -> re.Pattern[str]:
 
 
 def _end(bare: str, start: int, brackets: re.Pattern[str], braces: Mapping[str, int], *, is_call: bool) -> int:
-    """The offset behind the declaration that begins at an offset; a macro's call alone may be one."""
+    """The offset after the declaration that begins at an offset; a macro's call alone may be one."""
     depth = 0
     for sign in brackets.finditer(bare, start):
         if sign[0] == ";" and depth == 0:

@@ -336,7 +336,7 @@ def _is_device(declared: Declared) -> bool:
 
 
 def _operand(text: str, match: re.Match[str]) -> str:
-    """What stands in parentheses behind `decltype`; of `requires` and `sizeof x`, all that follows."""
+    """What stands in parentheses after `decltype`; of `requires` and `sizeof x`, all that follows."""
     start = match.end()
     if match[0] == "requires" or not text[start:].lstrip().startswith("("):
         return text[start:]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.ptx.tree import (
@@ -81,22 +82,16 @@ class _Inliner:
         self._waiting: set[str] = set()
         waiting = {name for name, function in bodies.items() if any(map(_waits, function.body or ()))}
         for name, function in bodies.items():
-            reached = self._reached(_callees(function))
-            if name in reached:
+            called = self._reached(_callees(function))
+            if name in called:
                 self._recursive.add(name)
-            if not waiting.isdisjoint({name, *reached}):
+            if not waiting.isdisjoint({name, *called}):
                 self._waiting.add(name)
 
     def _reached(self, starts: set[str]) -> set[str]:
         """The functions with a body that some functions call, these included, directly or not."""
-        reached: set[str] = set()
-        pending = list(starts)
-        while pending:
-            name = pending.pop()
-            if name in self._bodies and name not in reached:
-                reached.add(name)
-                pending += _callees(self._bodies[name])
-        return reached
+        bodies = self._bodies
+        return set(reachable_from(starts & bodies.keys(), lambda name: _callees(bodies[name]) & bodies.keys()))
 
     def function(self, function: Function) -> Function:
         """The function with its calls replaced."""

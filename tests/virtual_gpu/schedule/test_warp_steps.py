@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pytest
 
 from gpuregress.foundation.records import Dim3, LaunchShape
+from gpuregress.virtual_gpu.analysis.lane_dependence import with_warp_steps
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Instruction
 from gpuregress.virtual_gpu.runtime.program import Schedule
-from gpuregress.virtual_gpu.schedule.warp_steps import with_warp_steps
 from tests.virtual_gpu.running import Running, ints
 
 SOURCE = """
