@@ -35,7 +35,8 @@ _MOST_VARIED = 2
 NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
 SHARED_GUESS = "extern __shared__ array; the size is a guess"
 _EXTENT = re.compile(
-    r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
+    r"(?!\w*(?:iter|step))(?:n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?"
+    r"|w|h|dim\w*|elements)",
     re.IGNORECASE,
 )
 
@@ -475,7 +476,8 @@ class KernelDraft:
             return slot.name, ""
         dtype = layouts.member_dtype(field) or ""
         is_whole = "int" in dtype and not VECTOR.fullmatch(dtype)
-        if is_whole and field.count == 1 and _EXTENT.fullmatch(field.path.rpartition(".")[2]):
+        is_extent = _EXTENT.fullmatch(field.path.rpartition(".")[2]) is not None
+        if self._extents and is_whole and is_extent and field.count == 1:
             return f"{{{dtype}: {self._extents[0]}}}", ""
         return _guess_of_member(field), ""
 

@@ -90,19 +90,22 @@ class TriedJob:
         Args:
             verdicts: of all cases.
         """
+        is_larger = False
         sizes = _needed_sizes(verdicts, self.guessed, self.sizes)
         if sizes and all(enlarge(self.path, size) for size in sizes):
             for size in sizes:
                 first = self.sizes.get(size.buffer, size)
                 self.sizes[size.buffer] = FoundSize(size.buffer, size.elements, first.index, first.guess)
-            return True
-        if not any(verdict.status in ("fault", "timeout") for verdict in verdicts):
-            return False
+            is_larger = True
         text = storage.read_bytes(self.path).decode()
         larger = _with_larger_shared_memory(text, verdicts)
         if larger != text:
             self._write(text, larger, "its shared memory is larger")
+            is_larger = True
+        if is_larger:
             return True
+        if not any(verdict.status in ("fault", "timeout") for verdict in verdicts):
+            return False
         while self.steps:
             step = self.steps.pop(0)
             changed = step.change(text)
