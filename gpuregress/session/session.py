@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress.execution.workers import worker_spawn
 from gpuregress.execution.workers.pool import CasePool, WorkerPool
+from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation import storage
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import RunSummary
-from gpuregress.gpu.records import replace
+from gpuregress.gpu.records import MutableRecord, replace
 from gpuregress.jobs.plan import Plan
 from gpuregress.session import device_slots, workflow
 from gpuregress.session.events import Listener, ignore
@@ -27,6 +29,27 @@ if TYPE_CHECKING:
 
 MACHINERY = Machinery()
 """A test puts another one here."""
+
+
+class _KeptWorkers(MutableRecord):
+    """The workers that several runs share, as soon as the first one has started them."""
+
+    held: contextlib.ExitStack
+    stop: StopSignal
+    slots: tuple[DeviceSlot, ...] = ()
+    pool: WorkerPool | None = None
+
+
+_kept: ContextVar[_KeptWorkers | None] = ContextVar("kept_workers", default=None)
+
+
+@contextlib.contextmanager
+def keeping_workers() -> Iterator[None]:
+    """Keep the workers of a run for the next ones on the same devices, until the block is over."""
+    with contextlib.ExitStack() as held:
+        kept = _KeptWorkers(held, held.enter_context(StopSignal()))
+        held.callback(_kept.reset, _kept.set(kept))
+        yield
 
 
 def run(
@@ -64,8 +87,9 @@ def run(
     if address is None:
         address = project.settings.cluster.scheduler
     with contextlib.ExitStack() as held:
+        kept = _kept.get()
         if stop is None:
-            stop = held.enter_context(StopSignal())
+            stop = kept.stop if kept is not None else held.enter_context(StopSignal())
         scratch = held.enter_context(storage.scratch())
         pool: CasePool
         if address:
@@ -76,7 +100,7 @@ def run(
         else:
             devices = device_slots.select(request.device, request.jobs)
             devices = device_slots.with_block_order(devices, request.block_order)
-            pool = held.enter_context(WorkerPool(devices.slots, scratch, command=MACHINERY.command, stop=stop))
+            pool = held.enter_context(_worker_pool(devices.slots, scratch, stop))
             pool.warm(1)  # the first worker starts while the jobs are planned
         context = RunContext(
             project=project,
@@ -88,6 +112,24 @@ def run(
             pool=pool,
         )
         return workflow.execute(context)
+
+
+@contextlib.contextmanager
+def _worker_pool(slots: tuple[DeviceSlot, ...], scratch: Path, stop: StopSignal) -> Iterator[WorkerPool]:
+    """The workers on this machine: those that are kept, or others that end with the run."""
+    kept = _kept.get()
+    if kept is None or kept.stop is not stop or kept.slots not in ((), slots):
+        with WorkerPool(slots, scratch, command=MACHINERY.command, stop=stop) as pool:
+            yield pool
+        return
+    if kept.pool is None:
+        folder = kept.held.enter_context(storage.scratch())
+        pool = WorkerPool(slots, folder, command=MACHINERY.command, stop=stop, keeps_faulted=True)
+        kept.pool, kept.slots = kept.held.enter_context(pool), slots
+    try:
+        yield kept.pool
+    finally:
+        kept.pool.abandon()
 
 
 def _cluster_pool(address: str, project: Project, request: RunRequest, scratch: Path, stop: StopSignal) -> ClusterPool:
