@@ -33,6 +33,9 @@ from gpuregress.toolchain.nvrtc_options import NvrtcResult, inputs, options_for,
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
 
+_NAMES_FILE = "__nv_name_map"
+"""The file that NVRTC names in errors of what it is asked for."""
+
 _asks_names_last: ContextVar[bool] = ContextVar("asks_names_last", default=False)
 
 
@@ -290,7 +293,9 @@ def _attempt(
         program = _program(nvrtc, f"{implied}{precompiled.text}{text}", path, headers)
         attempt = _compile(nvrtc, program, source, unit, folders, asked, precompiled.options(nvrtc))
         precompiled.note(attempt.log, path.name, is_compiled=attempt.result is not None)
-        if attempt.result is None or not precompiled.is_usable:
+        errors = {file.name for file, _ in compiler_messages.error_places(attempt.log, source, folders)}
+        is_of_source = bool(errors) and errors <= {path.name, HARNESS_FILE, _NAMES_FILE}
+        if not precompiled.is_usable or (attempt.result is None and not is_of_source):
             attempt = None
     if attempt is None:
         attempt = _compile(nvrtc, _program(nvrtc, f"{implied}{text}", path, headers), source, unit, folders, asked)

@@ -68,15 +68,36 @@ def test_warnings_of_a_header_are_not_lost(folder: Path) -> None:
             assert _compiled(folder, "scale<float>") == expected
 
 
-def test_errors_are_those_of_a_compilation_without(folder: Path) -> None:
-    (folder / "scale.h").write_text(HEADER.replace("return x", "return gone"))
+@pytest.mark.parametrize(("header", "kernel"), [("gone", "scale<float>"), ("x", "scale<Gone>"), ("x", "gone<float>")])
+def test_errors_are_those_of_a_compilation_without(folder: Path, header: str, kernel: str) -> None:
+    (folder / "scale.h").write_text(HEADER.replace("return x", f"return {header}"))
     with pytest.raises(CompileError) as expected:
-        _compiled(folder, "scale<float>")
+        _compiled(folder, kernel)
     with precompiled_headers.precompiling(folder / "precompiled"):
-        for _ in range(2):
+        for _ in range(3):
             with pytest.raises(CompileError) as caught:
-                _compiled(folder, "scale<float>")
-            assert str(caught.value) == str(expected.value)
+                _compiled(folder, kernel)
+            assert (str(caught.value), caught.value.log) == (str(expected.value), expected.value.log)
+
+
+def test_an_error_of_the_source_itself_is_taken_from_a_compilation_with_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compile_once = nvrtc._compile
+    made: list[Any] = []
+
+    def counted(*arguments: Any) -> Any:
+        """Note the compilations."""
+        made.append(arguments)
+        return compile_once(*arguments)
+
+    with precompiled_headers.precompiling(folder / "precompiled"):
+        _compiled(folder, "scale<float>")
+        _compiled(folder, "scale<double>")
+        monkeypatch.setattr(nvrtc, "_compile", counted)
+        with pytest.raises(CompileError):
+            _compiled(folder, "scale<Gone>")
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize(
