@@ -220,7 +220,8 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
         builder.drop(())
     skipped = _skip_refused(builder, source)
     was_partial = builder.is_partial
-    attempts = [_attempt(nvrtc, source, builder.unit(), folders)]
+    may_be_refused = was_partial or skipped > 0
+    attempts = [_attempt(nvrtc, source, builder.unit(), folders, may_be_refused=may_be_refused)]
     while attempts[-1].result is None and skipped + len(attempts) < _MOST_ATTEMPTS:
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
         is_asked = bool(source.kernels or source.symbols or source.harness.strip())
@@ -277,6 +278,8 @@ def _attempt(
     unit: TranslationUnit,
     folders: tuple[Path, ...],
     signatures: Mapping[str, str] | None = None,
+    *,
+    may_be_refused: bool = True,
 ) -> _Attempt:
     """Compile texts once; again with the signatures of kernels whose names turn out to be overloaded."""
     path = folders[0] / Path(source.path).name
@@ -287,7 +290,8 @@ def _attempt(
     text = f'{_UNIT}#line 1 "{path.name}"\n{unit.text}{source.harness}{asked.text}'
     contents = inputs(source).contents
     implied = host_headers.implied((*texts, *(content.decode(errors="replace") for content in contents[1:])))
-    precompiled = precompiled_headers.find(unit.text, _options(source, folders), headers, contents[1:])
+    options = _options(source, folders)
+    precompiled = precompiled_headers.find(unit.text, options, headers, contents[1:], may_be_refused=may_be_refused)
     attempt = None
     if precompiled is not None:
         program = _program(nvrtc, f"{implied}{precompiled.text}{text}", path, headers)

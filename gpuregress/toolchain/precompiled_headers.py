@@ -40,7 +40,7 @@ _WARNING = re.compile(r"^(?P<file>[^\s(][^(\n]*)\(\d+\): warning", re.MULTILINE)
 
 _folder: ContextVar[Path | None] = ContextVar("precompiled_headers", default=None)
 _seen: set[Path] = set()
-"""Folders of headers that were parsed once: to write the file costs a quarter of a compilation, for some not needed."""
+"""Folders of headers that were parsed once."""
 _refused: set[Path] = set()
 _places: dict[str, tuple[ErrorPlace, ...]] = {}
 
@@ -93,15 +93,21 @@ def precompiling(folder: Path | None) -> Iterator[None]:
 
 
 def find(
-    text: str, options: Sequence[str], headers: Mapping[str, str], contents: Sequence[bytes]
+    text: str,
+    options: Sequence[str],
+    headers: Mapping[str, str],
+    contents: Sequence[bytes],
+    *,
+    may_be_refused: bool = False,
 ) -> PrecompiledHeaders | None:
-    """Return what of a source can be precompiled; None where that is nothing, or the first time that it is seen.
+    """Return what of a source can be precompiled; None where that is nothing.
 
     Args:
         text: of the source.
         options: of the compiler, with the folders of the search.
         headers: those that the compiler is given as text.
         contents: of the project's files.
+        may_be_refused: nothing is precompiled the first time that this is seen: an error costs a second compilation.
     """
     above = _folder.get()
     if above is None:
@@ -116,8 +122,9 @@ def find(
     headers_of_source = PrecompiledHeaders(f"{directives}{_LAST}", folder)
     if not headers_of_source.is_usable:
         return None
-    if folder not in _seen:
-        _seen.add(folder)
+    is_new = folder not in _seen
+    _seen.add(folder)
+    if is_new and may_be_refused:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     return headers_of_source
