@@ -17,6 +17,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import (
     compiler_messages,
     cxx_declarations,
+    debug_types,
     include_scanner,
     kernel_text,
     local_arrays,
@@ -260,7 +261,9 @@ def _unparsed(source: Source) -> tuple[object, ...]:
 
 
 def _all_texts(source: Source, unit: TranslationUnit) -> tuple[object, ...]:
-    return (unit, inputs(source).contents, options_for(source), search_folders(source))
+    """Return what decides the compiler's errors: debug information does not."""
+    options = [option for option in options_for(source) if option not in debug_types.OPTIONS]
+    return (unit, inputs(source).contents, options, search_folders(source))
 
 
 def _builder(source: Source, files: SourceInputs, text: str) -> UnitBuilder:

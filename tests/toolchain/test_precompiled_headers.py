@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Source
-from gpuregress.toolchain import nvrtc, precompiled_headers
+from gpuregress.toolchain import debug_types, nvrtc, precompiled_headers
 from gpuregress.toolchain.nvrtc_options import NvrtcResult
 
 pytest.importorskip("cuda.bindings.nvrtc")
@@ -32,9 +32,9 @@ template <typename T> __global__ void scale(T *x, int n) {
 HEADER = "#pragma once\n#define SCALE 3\ntemplate <typename T> __device__ T scaled(T x) { return x * T(SCALE); }\n"
 
 
-def _compiled(folder: Path, kernel: str) -> NvrtcResult:
+def _compiled(folder: Path, kernel: str, *options: str) -> NvrtcResult:
     path = folder / "scale.cu"
-    return nvrtc.compile_source(Source(str(path), kernels=(kernel,)), path.read_text())
+    return nvrtc.compile_source(Source(str(path), kernels=(kernel,), options=options), path.read_text())
 
 
 @pytest.fixture
@@ -143,4 +143,5 @@ def test_host_code_is_refused_once_for_all_kernels_of_a_source(
     monkeypatch.setattr(nvrtc, "_attempt", counted)
     with precompiled_headers.precompiling(tmp_path / "precompiled"):
         assert [_compiled(tmp_path, kernel) for kernel in ("scale<float>", "scale<double>")] == expected
-    assert refused == [True, False, False]
+        _compiled(tmp_path, "scale<float>", *debug_types.OPTIONS)
+    assert refused == [True, False, False, False]
