@@ -300,9 +300,10 @@ def _attempt(
         program = _program(nvrtc, f"{implied}{precompiled.text}{text}", path, headers)
         attempt = _compile(nvrtc, program, source, unit, folders, asked, precompiled.options(nvrtc))
         precompiled.note(attempt.log, path.name, is_compiled=attempt.result is not None)
-        errors = {file.name for file, _ in compiler_messages.error_places(attempt.log, source, folders)}
-        is_of_source = bool(errors) and errors <= {path.name, HARNESS_FILE, _NAMES_FILE}
-        if not precompiled.is_usable or (attempt.result is None and not is_of_source):
+        is_whole = precompiled.is_usable
+        if attempt.result is None:
+            is_whole = _has_all_errors(attempt.log, source, path)
+        if not is_whole:
             attempt = None
     if attempt is None:
         attempt = _compile(nvrtc, _program(nvrtc, f"{implied}{text}", path, headers), source, unit, folders, asked)
@@ -314,6 +315,20 @@ def _attempt(
         again = _attempt(nvrtc, source, unit, folders, known) if known else attempt
         return again if again.result is not None else attempt
     return attempt
+
+
+def _has_all_errors(log: str, source: Source, path: Path) -> bool:
+    """Tell whether precompiled headers change nothing in a log: no error of a header, but for one that is missing.
+
+    Args:
+        log: of a compilation with them.
+        source: what was compiled.
+        path: its name where it includes them; elsewhere it has no folder.
+    """
+    if compiler_messages.is_catastrophic(log):
+        return f"{path}(" not in log
+    files = {file.name for file, _ in compiler_messages.error_places(log, source, (path.parent,))}
+    return bool(files) and files <= {path.name, HARNESS_FILE, _NAMES_FILE}
 
 
 def _program(nvrtc: Any, text: str, path: Path, headers: Mapping[str, str]) -> Any:

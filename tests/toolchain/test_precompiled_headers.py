@@ -70,7 +70,10 @@ def test_warnings_of_a_header_are_not_lost(folder: Path) -> None:
             assert _compiled(folder, "scale<float>") == expected
 
 
-@pytest.mark.parametrize(("header", "kernel"), [("gone", "scale<float>"), ("x", "scale<Gone>"), ("x", "gone<float>")])
+@pytest.mark.parametrize(
+    ("header", "kernel"),
+    [("gone", "scale<float>"), ("x", "scale<Gone>"), ("x; }\n#include <gone.h>\n", "scale<float>")],
+)
 def test_errors_are_those_of_a_compilation_without(folder: Path, header: str, kernel: str) -> None:
     (folder / "scale.h").write_text(HEADER.replace("return x", f"return {header}"))
     with pytest.raises(CompileError) as expected:
@@ -82,9 +85,11 @@ def test_errors_are_those_of_a_compilation_without(folder: Path, header: str, ke
             assert (str(caught.value), caught.value.log) == (str(expected.value), expected.value.log)
 
 
-def test_an_error_of_the_source_itself_is_taken_from_a_compilation_with_them(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("header", "kernel"), [("x", "scale<Gone>"), ("x; }\n#include <gone.h>\n", "scale<float>")])
+def test_errors_that_are_no_headers_are_taken_from_a_compilation_with_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, header: str, kernel: str
 ) -> None:
+    (folder / "scale.h").write_text(HEADER.replace("return x", f"return {header}"))
     compile_once = nvrtc._compile
     made: list[Any] = []
 
@@ -93,12 +98,9 @@ def test_an_error_of_the_source_itself_is_taken_from_a_compilation_with_them(
         made.append(arguments)
         return compile_once(*arguments)
 
-    with precompiled_headers.precompiling(folder / "precompiled"):
-        _compiled(folder, "scale<float>")
-        _compiled(folder, "scale<double>")
-        monkeypatch.setattr(nvrtc, "_compile", counted)
-        with pytest.raises(CompileError):
-            _compiled(folder, "scale<Gone>")
+    monkeypatch.setattr(nvrtc, "_compile", counted)
+    with precompiled_headers.precompiling(folder / "precompiled"), pytest.raises(CompileError):
+        _compiled(folder, kernel)
     assert len(made) == 1
 
 
