@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from gpuregress.toolchain.host_code import path_macros, unknown_names
 from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder, words
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.nvrtc_options import NvrtcResult, inputs, options_for, search_folders, split_options
+from gpuregress.toolchain.precompiled_headers import PrecompiledHeaders
 
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
@@ -295,18 +297,16 @@ def _attempt(
     implied = host_headers.implied((*texts, *(content.decode(errors="replace") for content in contents[1:])))
     options = _options(source, folders)
     precompiled = precompiled_headers.find(unit.text, options, headers, contents[1:], may_be_refused=may_be_refused)
+
+    def compile_text(directives: str = "", more_options: Sequence[str] = ()) -> _Attempt:
+        program = _program(nvrtc, f"{implied}{directives}{text}", path, headers)
+        return _compile(nvrtc, program, source, unit, folders, asked, more_options)
+
     attempt = None
     if precompiled is not None:
-        program = _program(nvrtc, f"{implied}{precompiled.text}{text}", path, headers)
-        attempt = _compile(nvrtc, program, source, unit, folders, asked, precompiled.options(nvrtc))
-        precompiled.note(attempt.log, path.name, is_compiled=attempt.result is not None)
-        is_whole = precompiled.is_usable
-        if attempt.result is None:
-            is_whole = _has_all_errors(attempt.log, source, path)
-        if not is_whole:
-            attempt = None
-    if attempt is None:
-        attempt = _compile(nvrtc, _program(nvrtc, f"{implied}{text}", path, headers), source, unit, folders, asked)
+        compile_once = functools.partial(compile_text, precompiled.text, precompiled.options(nvrtc))
+        attempt = _precompiled(source, path, precompiled, compile_once)
+    attempt = attempt or compile_text()
     if attempt.result is None and signatures is None and compiler_messages.OVERLOADED in attempt.log:
         declared: list[Declaration] = []
         for content in texts:
@@ -315,6 +315,38 @@ def _attempt(
         again = _attempt(nvrtc, source, unit, folders, known) if known else attempt
         return again if again.result is not None else attempt
     return attempt
+
+
+def _precompiled(
+    source: Source, path: Path, precompiled: PrecompiledHeaders, compile_once: Callable[[], _Attempt]
+) -> _Attempt | None:
+    """Compile with precompiled headers; None where a compilation without them may say something else.
+
+    Args:
+        source: what is compiled.
+        path: its name where it includes the headers.
+        precompiled: the headers.
+        compile_once: compiles with them.
+    """
+    attempt = compile_once()
+    has_warnings = precompiled.has_warnings(attempt.log, path.name)
+    if precompiled.is_known:
+        attempt = _with_log(attempt, precompiled.with_warnings(attempt.log), source)
+    elif has_warnings and attempt.result is not None:
+        precompiled.note_warnings(attempt.log, compile_once().log)
+    else:
+        precompiled.note(has_warnings=has_warnings, is_compiled=attempt.result is not None)
+    is_whole = precompiled.is_usable
+    if attempt.result is None:
+        is_whole = _has_all_errors(attempt.log, source, path)
+    return attempt if is_whole else None
+
+
+def _with_log(attempt: _Attempt, log: str, source: Source) -> _Attempt:
+    result = attempt.result
+    if result is not None:
+        result = replace(result, warnings=compiler_messages.locations(log, source).strip())
+    return replace(attempt, log=log, result=result)
 
 
 def _has_all_errors(log: str, source: Source, path: Path) -> bool:

@@ -61,13 +61,36 @@ def test_a_source_gives_the_same_with_precompiled_headers(folder: Path) -> None:
             assert _compiled(folder, "scale<float>") == changed
 
 
-def test_warnings_of_a_header_are_not_lost(folder: Path) -> None:
-    (folder / "scale.h").write_text(f"{HEADER}__device__ inline int odd() {{ int unused = 1; return 2; }}\n")
-    expected = _compiled(folder, "scale<float>")
-    assert "scale.h:4" in expected.warnings
+@pytest.mark.parametrize("body", ["", "int idle = 1; "])
+@pytest.mark.parametrize("guard", ["#pragma once\n", "#define AGAIN(x) x\n"])
+def test_warnings_of_a_header_are_not_lost(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, body: str, guard: str
+) -> None:
+    text = SOURCE.replace('"scale.h"', '"scale.h"\n#include "odd.h"').replace("int i =", f"{body}int i =")
+    (folder / "scale.cu").write_text(text)
+    (folder / "odd.h").write_text(f"{guard}#ifdef __CUDA_ARCH__\n#warning odd\n#endif\n")
+    function = "__device__ inline int odd() { int unused = 1; return 2; }\n"
+    function += "__device__ inline double even(double4 x) { return x.x; }\n"  # deprecated, by the compiler itself
+    (folder / "scale.h").write_text(f"{HEADER}{function}")
+    kernels = ("scale<float>", "scale<double>", "scale<float>")
+    expected = [_compiled(folder, kernel) for kernel in kernels]
+    assert "scale.h:4" in expected[0].warnings
+    assert "double4" in expected[0].warnings
+    compile_once = nvrtc._compile
+    are_precompiled: list[bool] = []
+
+    def counted(*arguments: Any) -> Any:
+        """Note whether the headers are precompiled."""
+        are_precompiled.append(bool(arguments[-1]))
+        return compile_once(*arguments)
+
+    monkeypatch.setattr(nvrtc, "_compile", counted)
     with precompiled_headers.precompiling(folder / "precompiled"):
-        for _ in range(3):
-            assert _compiled(folder, "scale<float>") == expected
+        assert [_compiled(folder, kernel) for kernel in kernels] == expected
+    if guard == "#pragma once\n":  # the second compilation shows what the first one alone says
+        assert are_precompiled == [True] * 4
+    else:
+        assert are_precompiled == [True, True, False, False, False]
 
 
 @pytest.mark.parametrize(
