@@ -198,6 +198,8 @@ def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> s
 
 def _local_arrays(source: Source, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
     """Find the edits that make local arrays variables of their own; few programs need a second compilation for it."""
+    if source.options[-len(debug_types.OPTIONS) :] == debug_types.OPTIONS:
+        return ()  # it is compiled for its types, and does not run
     if not local_arrays.has_several_offsets(ptx):
         return ()
     texts = {path: local_arrays.with_gaps(text) for path, text in unit.headers.items()}
