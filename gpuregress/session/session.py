@@ -122,7 +122,7 @@ def _worker_pool(slots: tuple[DeviceSlot, ...], scratch: Path, stop: StopSignal)
         with WorkerPool(slots, scratch, command=MACHINERY.command, stop=stop) as pool:
             yield pool
         return
-    if kept.pool is None:
+    if kept.pool is None or kept.pool.is_lost:
         folder = kept.held.enter_context(storage.scratch())
         pool = WorkerPool(slots, folder, command=MACHINERY.command, stop=stop, keeps_faulted=True)
         kept.pool, kept.slots = kept.held.enter_context(pool), slots
