@@ -60,7 +60,7 @@ def run(
     listen: Listener = ignore,
     stop: StopSignal | None = None,
 ) -> RunSummary:
-    """Run cases and reach a verdict on each; no worker is left when it returns.
+    """Run cases and reach a verdict on each; no worker is left when it returns, but for `keeping_workers`.
 
     Args:
         project: whose jobs, baselines and runs.
