@@ -357,12 +357,14 @@ def _has_all_errors(log: str, source: Source, path: Path) -> bool:
     Args:
         log: of a compilation with them.
         source: what was compiled.
-        path: its name where it includes them; elsewhere it has no folder.
+        path: its name before the first `#line`, where it includes the headers; elsewhere it has no folder.
     """
+    if f"{path}(" in log:
+        return False
     if compiler_messages.is_catastrophic(log):
-        return f"{path}(" not in log
-    files = {file.name for file, _ in compiler_messages.error_places(log, source, (path.parent,))}
-    return bool(files) and files <= {path.name, HARNESS_FILE, _NAMES_FILE}
+        return True
+    files = {file for file, _ in compiler_messages.error_places(log, source, (path.parent,))}
+    return bool(files) and files <= {path, Path(HARNESS_FILE), Path(_NAMES_FILE)}
 
 
 def _program(nvrtc: Any, text: str, path: Path, headers: Mapping[str, str]) -> Any:
