@@ -1,25 +1,30 @@
 # gpuregress in a container, where the current folder is the project:
 #
 #     docker build -t gpuregress .
-#     docker run --rm -v "$PWD:/project" gpuregress run
+#     docker run --rm --user "$(id -u):$(id -g)" -v "$PWD:/project" gpuregress run
+#
+# Without --user the files of a run belong to root.
 #
 # A GPU needs NVIDIA's container toolkit on the host. pycuda is compiled, so it needs CUDA's headers. EXTRA='' is enough
 # for reports and for what `gpuregress build` has compiled:
 #
 #     docker build --build-arg BASE=nvidia/cuda:13.0.1-devel-ubuntu24.04 --build-arg EXTRA='[cuda]' -t gpuregress-gpu .
-#     docker run --rm --gpus all -v "$PWD:/project" gpuregress-gpu run --device cuda
+#     docker run --rm --gpus all --user "$(id -u):$(id -g)" -v "$PWD:/project" gpuregress-gpu run --device cuda
 ARG BASE=ubuntu:24.04
 FROM ${BASE}
 ARG EXTRA="[cpu]"
-RUN apt-get update \
-    && apt-get install -y --no-install-recommends git python3 python3-venv \
-    && case "${EXTRA}" in *cuda*) apt-get install -y --no-install-recommends g++ python3-dev ;; esac \
+# `gpuregress exec` builds its driver library with a C compiler.
+RUN case "${EXTRA}" in *cuda*) compiler="g++ python3-dev" ;; *cpu*) compiler="gcc libc6-dev" ;; *) compiler= ;; esac \
+    && apt-get update \
+    && apt-get install -y --no-install-recommends git python3 python3-venv ${compiler} \
     && rm -rf /var/lib/apt/lists/*
 COPY . /source
 RUN python3 -m venv /opt/gpuregress \
     && /opt/gpuregress/bin/pip install --no-cache-dir "/source${EXTRA}" \
     && rm -rf /source
-ENV PATH=/opt/gpuregress/bin:$PATH GPUREGRESS_CACHE=/var/cache/gpuregress
+# The container may run as any user, and the project may be of another one. A cache that all may write is not used.
+RUN git config --system --add safe.directory '*' && install -d -m 1777 /var/cache/gpuregress
+ENV PATH=/opt/gpuregress/bin:$PATH GPUREGRESS_CACHE=/var/cache/gpuregress/programs
 VOLUME /var/cache/gpuregress
 WORKDIR /project
 ENTRYPOINT ["gpuregress"]

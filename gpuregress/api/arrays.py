@@ -452,7 +452,7 @@ def _of_interface(owner: Any, interface: dict[str, Any]) -> ArrayBytes:
 
 
 def _layout(shape: tuple[int, ...], steps: tuple[int, ...]) -> str:
-    """`C` or `F`; ValueError where the elements are not one behind the other."""
+    """`C` or `F`; ValueError where the elements are not one after the other."""
     wide = [(extent, step) for extent, step in zip(shape, steps, strict=True) if extent != 1]
     if 0 in shape:
         return "C"

@@ -179,7 +179,7 @@ _KEYS = "a accept, r reject, s skip, d details, m message, q quit"
 @click.command("review", epilog="Example: gpuregress review reduce")
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
 @click.option("--run", "run_name", metavar="RUN", help="Take the results of this run instead of the last one.")
-@click.option("-m", "--message", default="", metavar="WHY", help="Why; kept with what is accepted or rejected.")
+@shared_options.message_option("Why; kept with what is accepted or rejected.")
 @shared_options.unwritten_option
 @shared_options.json_option
 @click.pass_context

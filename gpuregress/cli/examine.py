@@ -33,7 +33,7 @@ _MOST_SHOWN = 5
     metavar="N",
     help="Try at most N mutants, a sample of all.  [default: all]",
 )
-@click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="The seed of the sample.")
+@shared_options.seed_option("sample")
 @click.option("--min-score", type=values.SHARE, metavar="P", help="Exit with 1 below this score: 80%, or 0.8.")
 @shared_options.file_option("json", "target", "Write the results as JSON")
 @click.option("--fresh", is_flag=True, help="Try every mutant again, also those whose result is known.")
@@ -69,8 +69,7 @@ def mutate_command(
                 continue
             if reports:
                 console.say("", err=target == "-")
-            for line in mutation_lines(result):
-                console.say(line, err=target == "-")
+            console.say_lines(mutation_lines(result), err=target == "-")
             reports.append(result)
             is_interrupted = result.interrupted
     except Interrupted:
@@ -145,7 +144,7 @@ def _survivor_lines(mutant: TriedMutant) -> Iterator[str]:
 
 @click.command("fuzz", epilog="Example: gpuregress fuzz reduce --time 60s")
 @click.argument("job")
-@click.option("--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="The seed of the search.")
+@shared_options.seed_option("search")
 @click.option(
     "--limit",
     type=values.COUNT,
@@ -170,14 +169,7 @@ def _survivor_lines(mutant: TriedMutant) -> Iterator[str]:
     metavar="N",
     help="Compare the results of N schedules; 1 compares none.",
 )
-@click.option(
-    "--check",
-    "checks",
-    type=values.NonEmpty(),
-    multiple=True,
-    metavar="NAMES",
-    help="Dynamic checks, as for run: all, or races, uninitialized, barriers, leaks.",
-)
+@shared_options.checks_option
 @click.option(
     "-o",
     "--output",
@@ -228,8 +220,7 @@ def fuzz_command(
         done = fuzz.fuzz(project, request, listen=listen)
     if report is not None:
         context.write_json(report, to_json(done))
-    for line in _fuzz_lines(done):
-        console.say(line, err=report == "-")
+    console.say_lines(_fuzz_lines(done), err=report == "-")
     if done.interrupted:
         return Interrupted.exit_code
     if not done.tried:
@@ -301,9 +292,7 @@ def _finding_lines(finding: FuzzFinding, remark: str) -> Iterator[str]:
     metavar="N",
     help="Try at most N mutants of each job.  [default: as many as the time allows]",
 )
-@click.option(
-    "--seed", type=values.SEED, default=0, show_default=True, metavar="N", help="The seed of the sample of mutants."
-)
+@shared_options.seed_option("sample of mutants")
 @click.option("--fresh", is_flag=True, help="Take no results of earlier audits.")
 @click.option(
     "--min-grade",
@@ -340,8 +329,8 @@ def audit_command(
     project = context.find_project(ctx, jobs)
     with progress.transient() as listen:
         done = audit.audit(project, request, listen=listen)
-    for line in audit_report.lines(done):  # before the files, which a full disk may refuse
-        console.say(line, err="-" in (json_target, html_target))
+    # Before the files, which a full disk may refuse.
+    console.say_lines(audit_report.lines(done), err="-" in (json_target, html_target))
     if json_target is not None:
         context.write_json(json_target, to_json(done))
     if html_target is not None:

@@ -16,7 +16,7 @@ from gpuregress.foundation.errors import GpuregressError, Interrupted, RunLocked
 from gpuregress.foundation.escapes import entry
 from gpuregress.foundation.records import RunSummary
 from gpuregress.gpu.records import replace
-from gpuregress.lab.revisions import culprits
+from gpuregress.lab.revisions import bisect
 from gpuregress.report import morning
 from gpuregress.report.messages import installation, notices, web_request
 from gpuregress.report.messages.installation import hosts, night_command
@@ -90,7 +90,7 @@ class Night:
             message: of the error that ended it, which is printed elsewhere; "" without one.
 
         Returns:
-            Whether somebody was told by mail or webhook, and nothing of it failed.
+            Whether a mail or webhook was sent, and nothing of it failed.
         """
         project = self._project
         if project is None:
@@ -123,7 +123,7 @@ class Night:
         return Notice(project.root, exit_code, run, lines)
 
     def _mails(self, project: Project, mails: MailRoom, exit_code: int, lines: Sequence[str]) -> Iterator[KeptMail]:
-        """Keep a mail for all who are told of each night, and one for each owner of a job with news."""
+        """Keep a mail for all who get one of each night, and one for each owner of a job with news."""
         if lines and project.settings.mail:
             yield mails.keep(project.settings.mail, self._notice(project, exit_code, lines))
         if lines and self.summary is not None:
@@ -148,7 +148,7 @@ def told() -> Iterator[Night]:
     """Send the messages of the block's end, with the exit code that the process will have.
 
     Raises:
-        SystemExit: an error that the messages have told; it is printed with what the night says, and not on stderr,
+        SystemExit: an error that the messages have reported; it is printed with what the night says, and not on stderr,
             from which cron would send a second mail.
     """
     night = Night()
@@ -351,7 +351,7 @@ def nightly_command(ctx: click.Context, /, **options: Any) -> int:
                 night.say(line)
             night.keep_mails()
             if options["bisect_minutes"] is not None and not summary.interrupted:
-                for line in culprits.lines(project, summary, options["bisect_minutes"]):
+                for line in bisect.culprits(project, summary, options["bisect_minutes"]):
                     night.say(line)
         night.require_printed()
     return summary.exit_code

@@ -36,14 +36,7 @@ _LOG = "launch.log"
     epilog="Example: gpuregress exec --check races -- python train.py",
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
-@click.option(
-    "--check",
-    "checks",
-    type=values.NonEmpty(),
-    multiple=True,
-    metavar="NAMES",
-    help="Dynamic checks, as for run: all, or races, uninitialized, barriers, leaks.",
-)
+@shared_options.checks_option
 @click.option(
     "--schedule", type=values.SCHEDULE, metavar="NAME", help="The order of blocks, warps and lanes, as for run."
 )

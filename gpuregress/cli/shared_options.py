@@ -60,6 +60,13 @@ def message_option(text: str) -> Decorator:
     return click.option("-m", "--message", default="", metavar="WHY", callback=_check_message, help=text)
 
 
+def seed_option(what: str) -> Decorator:
+    """Option `--seed N`."""
+    return click.option(
+        "--seed", type=values.SEED, default=0, show_default=True, metavar="N", help=f"The seed of the {what}."
+    )
+
+
 def file_option(name: str, variable: str, text: str) -> Decorator:
     """Option `--NAME F`: a file for results, or `-`."""
     return click.option(f"--{name}", variable, metavar="F", type=values.REPORT, help=f"{text} to F (- is stdout).")
@@ -72,6 +79,14 @@ unwritten_option = click.option(
     metavar="REASON",
     callback=_check_message,
     help="Accept outputs of which nothing was written, for this REASON; kept with the baseline.",
+)
+checks_option = click.option(
+    "--check",
+    "checks",
+    type=values.NonEmpty(),
+    multiple=True,
+    metavar="NAMES",
+    help="Dynamic checks, as for run: all, or races, uninitialized, barriers, leaks.",
 )
 name_option = click.option(
     "-k",

@@ -34,7 +34,7 @@ class StateNotRestored(Exception):
 
 
 def left_changed() -> bool:
-    """Whether a call left behind what may have reached other code meanwhile: this process should serve nobody else."""
+    """Whether a call left something that may have reached other code meanwhile: this process should serve no other."""
     return bool(LEFT_CHANGED)
 
 

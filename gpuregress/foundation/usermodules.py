@@ -1,10 +1,10 @@
 """Loader of user functions, `file.py:function`, with a module namespace for each folder.
 
-While a function runs, its folder is on `sys.path`, behind the standard library and before what is installed, and
+While a function runs, its folder is on `sys.path`, after the standard library and before what is installed, and
 `sys.modules` holds the modules that code of this folder imported. Afterwards both are as they were, and so are warning
 filters, numpy's handling of floating-point errors, and all that `process_state` lists. Installed packages are shared.
 
-Code of a user is compiled from its source text: bytecode is told apart by the time and the size of its source, which
+Code of a user is compiled from its source text: bytecode is identified by the time and size of its source, which
 an edited file may share with its predecessor.
 """
 
@@ -336,6 +336,7 @@ def _compiled_from_source(stamps: dict[str, str], partial: PartialImport | None)
         partial: what is executed of the files; None: all.
     """
     cached = SourceFileLoader.get_code
+    _installed_folders()  # the first use of sysconfig imports a module, whose loader must not ask sysconfig again
 
     def get_code(loader: SourceFileLoader, fullname: str) -> CodeType | None:
         if is_installed_file(loader.path):

@@ -33,7 +33,7 @@ class ArchitectureLimits(Record):
         shared_per_multiprocessor: of all its blocks, with what is reserved.
         reserved_shared: the system's own, of each block.
         registers: 32-bit registers of a block.
-        multiprocessors: of the card that is modelled.
+        multiprocessors: of the GPU that is modelled.
         threads_per_multiprocessor: threads.
         blocks_per_multiprocessor: blocks.
         local: local memory of a thread.
@@ -94,10 +94,10 @@ class TensorCore(Record):
     """How a tensor core sums products.
 
     Attributes:
-        fraction: bits behind the greatest exponent that a term keeps.
+        fraction: bits below the greatest exponent that a term keeps.
         row_bits: bits of a row of A in one sum; a longer row makes several, each rounded to the accumulator's type.
             None: one sum for a whole row.
-        is_measured: whether this was measured on a card, sparse products and those of 8-bit floats, too. Else it is
+        is_measured: whether this was measured on a GPU, sparse products and those of 8-bit floats, too. Else it is
             from the literature, which has neither.
     """
 

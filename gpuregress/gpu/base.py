@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
-from types import TracebackType
 from typing import Protocol, Self
 
 import numpy as np
@@ -223,7 +222,7 @@ class Device(Protocol):
         """Set the size of the heap of kernels (`malloc`, `new`), which is empty then; before programs are loaded.
 
         Args:
-            size: bytes, CUDA's default where none is asked for; a card has 4 MiB or more, and takes some for itself.
+            size: bytes, CUDA's default where none is asked for; a GPU has 4 MiB or more, and takes some for itself.
         """
 
     def allocate(self, name: str, size: int, *, itemsize: int = 1) -> Memory:
@@ -297,9 +296,7 @@ class Device(Protocol):
     def __enter__(self) -> Self:
         """Acquire the device."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Release the device, after errors, too."""
 
 

@@ -149,7 +149,7 @@ class CompiledLaunch(Sparse):
         arguments: for each argument of the job the number of its axes, where it is passed as the fields of an array;
             0: as it is.
         descriptors: those of the arguments that are descriptors of tensors.
-        hidden: for each pointer behind the job's arguments the bytes of memory that a block needs there; 0: it is null.
+        hidden: for each pointer after the job's arguments the bytes of memory that a block needs there; 0: it is null.
         entry: the kernel's name in the PTX; "": it is the only one there.
         warp: how Warp passes the arguments; None: the kernel is in another language.
     """
@@ -274,7 +274,7 @@ def offsets(entry: Entry) -> list[int]:
 
 
 def pack(entry: Entry, args: Sequence[bytes]) -> bytes:
-    """All arguments behind each other, each at its parameter's alignment (PTX ISA, "Kernel Function Parameters").
+    """All arguments after each other, each at its parameter's alignment (PTX ISA, "Kernel Function Parameters").
 
     Args:
         entry: the kernel.

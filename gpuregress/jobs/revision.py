@@ -266,7 +266,7 @@ def _read_ledger(path: Path, _state: tuple[int, ...]) -> Mapping[tuple[str, str]
     recorded: dict[tuple[str, str], set[str]] = {}
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         row = line.split("\t")
-        if len(row) == 3 or (len(row) == 4 and row[3] == _check(row[:3])):  # an earlier gpuregress wrote three
+        if len(row) == 4 and row[3] == _check(row[:3]):
             recorded.setdefault((row[0], row[1]), set()).add(row[2])
     return {key: frozenset(digests) for key, digests in recorded.items()}
 

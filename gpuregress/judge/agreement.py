@@ -1,7 +1,7 @@
 """Agreement of cases that differ only in parameters on which results must not depend.
 
 The results of a group are clustered under each buffer's rule. The result that more than half of the cases have is
-taken for right, and the others differ from it. Without such a majority all differ, for it cannot be told who is wrong.
+taken for right, and the others differ from it. Without such a majority all differ, for it is not known who is wrong.
 
 Cases that only the command line makes (`--set`) have no vote beside cases of the job: they are compared with the
 result that those have.

@@ -133,7 +133,7 @@ class CaseComparisons(Record):
         return compared
 
     def notes(self) -> tuple[str, ...]:
-        """What is told of comparisons that fail nothing."""
+        """The notes of comparisons that fail nothing."""
         left_out = further_runs.left_out_runs(self.outcome)
         return (*left_out, *further_runs.schedule_notes(self.case, self.outcome, self._compare))
 

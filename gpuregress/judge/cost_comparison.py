@@ -144,7 +144,7 @@ def compare(case: Case, outcome: Outcome, accepted: Baseline | None) -> tuple[Co
 
 
 def _growth(cost: CostComparison) -> float:
-    """How many times as great a cost is that fails; 0 for one that does not. The greatest one is told first."""
+    """How many times as great a cost is that fails; 0 for one that does not. The greatest one is reported first."""
     if not cost.fails:
         return 0
     return (cost.actual or 0) / (cost.expected or 0.5)

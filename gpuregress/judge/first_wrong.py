@@ -145,7 +145,7 @@ class DescribedEvidence(LaunchEvidence):
 
 
 def find(case: Case, timeline: Timeline, evidence: DescribedEvidence, buffer: str) -> FirstWrong | None:
-    """Find the first wrong launch of a dumped buffer that differs; None where it cannot be told.
+    """Find the first wrong launch of a dumped buffer that differs; None where it is not known.
 
     Args:
         case: with its launches.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
+from statistics import NormalDist
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import (
@@ -21,6 +22,7 @@ from gpuregress.foundation.records import (
     FurtherRun,
     Outcome,
     Rule,
+    Sigmas,
     Timing,
     VariantVerdict,
 )
@@ -28,7 +30,6 @@ from gpuregress.foundation.records.further_runs import AXES, Axis
 from gpuregress.gpu.records import Record, replace
 from gpuregress.gpu.schedules import BLOCKS, BY_WARP, THREADS, WARPS, switches_in
 from gpuregress.judge.buffer_pairs import BufferPair
-from gpuregress.judge.compare import multiple_testing
 from gpuregress.judge.user_code import UserCodeProcess
 
 _ON_A_GPU = "not compared under other schedules: on a GPU the hardware decides the order; --device cpu compares them"
@@ -60,7 +61,7 @@ def _failed(buffer: str, against: str, message: str, of: int = 0) -> Comparison:
 
 
 def _first_buffer(case: Case, outcome: Outcome) -> str:
-    """The buffer at which a failure of a whole run is told; it need not be dumped."""
+    """The buffer at which a failure of a whole run is reported; it need not be dumped."""
     if outcome.dumps:
         return outcome.dumps[0].buffer
     return next(iter(case.buffers), "")
@@ -227,7 +228,9 @@ def schedule_notes(case: Case, outcome: Outcome, compare: Callable[[BufferPair],
 
 
 def _without_effect(case: Case) -> Iterator[str]:
-    """The switches of blocks, warps and threads that no launch has."""
+    """The switches of blocks, warps and threads that no launch has; the launches of a program are not known."""
+    if case.program is not None:
+        return
     blocks = max((math.prod(launch.grid) for launch in case.launches), default=0)
     threads = max((math.prod(launch.block) for launch in case.launches), default=0)
     counts = {BLOCKS: blocks, WARPS: -(-threads // SM_90.warp_size), THREADS: threads}
@@ -277,7 +280,7 @@ def rule_for_seeds(case: Case, buffer: str) -> Rule | None:
     if not case.seeds or not rule.statistics.given:
         return None
     parts = len(dtypes.parse(case.buffers[buffer].dtype).parts)
-    return multiple_testing.corrected(rule, parts * (len(case.seeds) + 1))
+    return corrected_for_tests(rule, parts * (len(case.seeds) + 1))
 
 
 def seeds(judged: JudgedBuffer) -> Iterator[Comparison]:
@@ -369,3 +372,52 @@ def variant_failures(case: Case, outcome: Outcome, variants: Sequence[VariantVer
         for compared in variant.buffers if must_agree else ():
             if not compared.same:
                 yield replace(compared, message=f"{variant.name}: {compared.difference}")
+
+
+# --- correction for the number of tests -------------------------------------------------------------------------------
+# The user's limit holds for all tests of a statistic together. Bonferroni's correction: each of m tests at the level
+# alpha/m keeps the probability of any false alarm at or below alpha, however the tests depend on each other
+# (O. J. Dunn, Multiple Comparisons among Means, Journal of the American Statistical Association 56, 1961). A limit of s
+# standard errors stands for the level alpha = erfc(s / sqrt 2), both tails of the normal distribution.
+
+_SMALLEST_LEVEL = 1e-290
+_STEPS = 1000
+"""Limits are rounded up to a thousandth, so that a report shows them as they are."""
+
+
+def corrected_for_tests(rule: Rule, tests: int) -> Rule:
+    """Return a rule with the limits of one of several tests.
+
+    Args:
+        rule: with `statistics`, whose limits hold for all tests of a statistic together.
+        tests: the number of tests of each statistic.
+    """
+    limits = rule.statistics
+    if tests < 2 or not limits.given:
+        return rule
+    return replace(
+        rule,
+        statistics=replace(
+            limits,
+            mean=None if limits.mean is None else Sigmas(sigmas_for_tests(limits.mean.sigmas, tests)),
+            variance=None if limits.variance is None else Sigmas(sigmas_for_tests(limits.variance.sigmas, tests)),
+            ks=None if limits.ks is None else limits.ks / tests,
+        ),
+    )
+
+
+def sigmas_for_tests(limit: float, tests: int) -> float:
+    """The limit of one test, in standard errors.
+
+    Args:
+        limit: of all tests together.
+        tests: their number.
+    """
+    level = math.erfc(limit / math.sqrt(2)) / tests
+    if level < _SMALLEST_LEVEL:  # exp(-s^2 / 2) decides: the tail's other factor hardly changes
+        return _rounded_up(math.sqrt(limit**2 + 2 * math.log(tests)))
+    return _rounded_up(-NormalDist().inv_cdf(level / 2))
+
+
+def _rounded_up(limit: float) -> float:
+    return math.ceil(limit * _STEPS) / _STEPS

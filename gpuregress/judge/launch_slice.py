@@ -38,7 +38,7 @@ class LaunchEvidence(Protocol):
         """Tell whether a memory differs after a launch, one of the checkpoints.
 
         Raises:
-            UnknownState: it cannot be told.
+            UnknownState: it is not known.
         """
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def false_alarms_of(verdicts: Iterable[Verdict]) -> FalseAlarms | None:
     """Compare the first half of each timed case's samples with the second; None where no case has samples enough.
 
-    The order is that of time, so a card that warms up meanwhile shows. Times of the CPU device are compared with
+    The order is that of time, so a GPU that warms up meanwhile shows. Times of the CPU device are compared with
     nothing, so they raise no alarms.
 
     Args:
@@ -91,7 +91,7 @@ _NOTABLE = 1.1
 """The ratio that an `unclear` result cannot exclude, where the job has no limit."""
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SMALL = 0.01
-"""A change below it is told in percent."""
+"""A change below it is reported in percent."""
 _AS_NUMBERS = 10_000
 """Counts below it are written in full."""
 

@@ -10,7 +10,6 @@ import selectors
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import field
@@ -74,9 +73,7 @@ class UserCodeProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """End the processes."""
         for folders in list(self._processes):
             self._end(folders)

@@ -60,7 +60,7 @@ def _reply(message: Message) -> dict[str, Any]:
         return {"comparison": _result(from_json(UserCodeRequest, message["call"]))}
     except GpuregressError as error:
         return {"bug": str(error)}
-    except Exception as error:  # noqa: BLE001 - the parent must be told, whatever it is
+    except Exception as error:  # noqa: BLE001 - the parent must know it, whatever it is
         traceback.print_exc()
         return {"bug": f"an error inside gpuregress while comparing: {type(error).__name__}: {error}"}
 

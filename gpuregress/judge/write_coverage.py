@@ -46,12 +46,12 @@ def remarks(case: Case, outcome: Outcome) -> tuple[str, ...]:
 
     Args:
         case: the case that ran.
-        outcome: of a run that ended; without counts they are taken from its dumps.
+        outcome: of a run that ended.
     """
-    counted, was = _counted(case, outcome), case.initial_buffers
+    observed, was = outcome.observations.writes, case.initial_buffers
     lines: list[str] = []
     for dump in outcome.dumps:
-        lines += _of_buffer(was[dump.buffer], dump, counted)
+        lines += _of_buffer(was[dump.buffer], dump, observed)
     return tuple(lines)
 
 
@@ -77,11 +77,11 @@ def reported(decided: Verdict, case: Case, outcome: Outcome) -> Verdict:
         dumps = tuple(dump for dump in dumps if dump.buffer in derived)
     if not dumps:
         return decided
-    counted, was = _counted(case, outcome), case.initial_buffers
+    observed, was = outcome.observations.writes, case.initial_buffers
     told: list[str] = []
     for dump in dumps:
         is_confirmed = has_passed and "reference" in sides[dump.buffer]
-        told += _of_buffer(was[dump.buffer], dump, counted, is_confirmed=is_confirmed)
+        told += _of_buffer(was[dump.buffer], dump, observed, is_confirmed=is_confirmed)
     return replace(decided, reason=joined("; ", decided.reason, *told))
 
 
@@ -168,10 +168,10 @@ def unwritten_parts(outcome: Outcome, dump: Dump, *, or_by_chance: bool = False)
     return poison.poisoned_parts(reader.read(Path(dump.path)).array.reshape(-1), element)
 
 
-def empty(case: Case, outcome: Outcome) -> tuple[str, ...]:
+def empty(outcome: Outcome) -> tuple[str, ...]:
     """The dumped outputs without any written element."""
-    counted = _counted(case, outcome).unwritten
-    return tuple(dump.buffer for dump in outcome.dumps if _is_all(counted.get(dump.buffer)))
+    unwritten = outcome.observations.writes.unwritten
+    return tuple(dump.buffer for dump in outcome.dumps if _is_all(unwritten.get(dump.buffer)))
 
 
 def ranges_text(unwritten: UnwrittenElements) -> str:
@@ -195,7 +195,7 @@ def _of_buffer(was: Buffer, dump: Dump, observed: WriteSurvey, *, is_confirmed: 
         is_confirmed: whether an answer has the same NaNs and the same unchanged elements.
     """
     name, total = dump.buffer, math.prod(dump.shape)
-    unwritten, nans = observed.unwritten.get(name), (observed.nan or {}).get(name, 0)
+    unwritten, nans = observed.unwritten.get(name), observed.nan.get(name, 0)
     if unwritten and _by_chance(unwritten, dtypes.parse(dump.dtype)):
         unwritten = None
     if unwritten or (nans and not is_confirmed):
@@ -228,20 +228,3 @@ def _by_chance(unwritten: UnwrittenElements, element: ElementType) -> bool:
 
 def _is_all(unwritten: UnwrittenElements | None) -> bool:
     return unwritten is not None and unwritten.elements == unwritten.of
-
-
-def _counted(case: Case, outcome: Outcome) -> WriteSurvey:
-    """What was written, counted in the dumps for a run of an earlier gpuregress."""
-    writes = outcome.observations.writes
-    if writes.nan is not None or not outcome.dumps:
-        return writes
-
-    buffers = case.initial_buffers
-    for dump in outcome.dumps:
-        was = buffers[dump.buffer]
-        poisoned = was.is_poisoned and case.settings.poison != "none"
-        array = reader.read(Path(dump.path)).array
-        counts = poison.survey([array], dtypes.parse(dump.dtype), poisoned=poisoned)
-        is_unchanged = outcome.inputs.get(was.name) == dump.digest
-        writes = counts.added_to(writes, dump.buffer, is_unchanged=is_unchanged)
-    return writes

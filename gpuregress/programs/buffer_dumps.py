@@ -20,7 +20,7 @@ from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.programs.environment import ProgramCase
 from gpuregress.programs.process_log import ProcessLog
-from gpuregress.programs.records import BufferContents, ProcessReport, read_lines
+from gpuregress.programs.records import PROCESS_FILES, BufferContents, ProcessReport, read_lines
 from gpuregress.virtual_gpu.runtime.memory import Region
 
 POISON = 0x7FFD
@@ -192,7 +192,7 @@ def read(folder: Path, wanted: Sequence[str]) -> tuple[BufferContents, ...]:
         StorageError: a list cannot be read.
     """
     listed, places = [], []
-    for path in folder.glob("process-*.jsonl"):
+    for path in folder.glob(PROCESS_FILES):
         place, contents_of_process = _read_process(path)
         listed += contents_of_process
         places.append(place)

@@ -12,12 +12,15 @@ import msgspec
 
 from gpuregress.foundation.applications import LaunchChoice
 from gpuregress.foundation.errors import UsageError
+from gpuregress.gpu import schedules
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.cache import STAND_INS
 
 _SETTINGS = "GPUREGRESS_EXEC_SETTINGS"
 """All settings, as JSON, for the server."""
-_FOLDER, _CHECKS, _DUMPS = (f"GPUREGRESS_EXEC_{name}" for name in ("FOLDER", "CHECKS", "DUMPS"))
+_FOLDER, _CHECKS, _DUMPS, _STREAM_ORDER = (
+    f"GPUREGRESS_EXEC_{name}" for name in ("FOLDER", "CHECKS", "DUMPS", "STREAM_ORDER")
+)
 """Those that the driver library reads, too."""
 SHARED_BYTES = 1 << 40
 """Addresses of the file that holds the device's memory; pages take memory once they are touched."""
@@ -105,6 +108,7 @@ def of_program(
         _SETTINGS: msgspec.json.encode(settings).decode(),
         _FOLDER: settings.folder,
         _CHECKS: ",".join(settings.checks),
+        _STREAM_ORDER: _stream_order(settings.schedule),
         _DUMPS: settings.case.dumps if settings.case is not None else "",
         "GPUREGRESS_EXEC_COMPILERS": os.pathsep.join(map(str, compilers)),
         STAND_INS: str(libraries),
@@ -113,6 +117,22 @@ def of_program(
         # Numba looks for the driver by this name before it asks the loader.
         "NUMBA_CUDA_DRIVER": str(libraries / "libcuda.so.1"),
     }
+
+
+def _stream_order(schedule: str) -> str:
+    """The order of work of streams that nothing orders: a seed, `last` for the one called last, "" as it is called."""
+    if schedule in (schedules.REVERSE, schedules.ADVERSARIAL):
+        return "last"
+    return schedule.removeprefix(schedules.SHUFFLED) if schedule.startswith(schedules.SHUFFLED) else ""
+
+
+def mark(folder: str) -> str:
+    """The variable, with its value, that all processes of a run have which have not cleared their environment.
+
+    Args:
+        folder: of the run.
+    """
+    return f"{_FOLDER}={folder}"
 
 
 def read() -> Settings:

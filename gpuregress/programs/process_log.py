@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import msgspec
 
-from gpuregress.foundation.records import MOST_PROCESSES, PROGRAM_LAUNCHES
+from gpuregress.foundation.records import MOST_PROCESSES, PROGRAM_LAUNCHES, LaunchTime
+from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.programs import DeviceInfo
 from gpuregress.programs.environment import Settings
-from gpuregress.programs.records import BufferContents, Incident, ProcessReport
+from gpuregress.programs.records import (
+    MOST_TIMES,
+    BufferContents,
+    Incident,
+    LaunchFigures,
+    ProcessRecord,
+    ProcessReport,
+)
 from gpuregress.store.launch_log import LaunchLog
 
 _MOST_FINDINGS = 1000
@@ -52,6 +61,10 @@ class ProcessLog:
         # A kernel cannot take this machine down, as it can one with a GPU: lines need not outlive a power cut.
         self._log = LaunchLog(Path(settings.log), durable=False)
         self._counts: dict[tuple[str, str, str], int] = {}
+        self._keeps_figures = case is not None
+        self._times: dict[str, LaunchTime] = {}
+        self._instructions: Counter[str] = Counter()
+        self._uncounted: dict[str, None] = {}
         self._write(ProcessReport(client, self._program, 0, self._started))
 
     def begin(self, call: str, constant: int) -> int:
@@ -60,9 +73,20 @@ class ProcessLog:
         self._log.begin(self._number, self._device, self._case, call, 0, constant=constant, schedule=self._schedule)
         return self._number
 
-    def end(self, number: int, elapsed_ms: float) -> None:
-        """Write that a launch ended."""
-        self._log.end(number, elapsed_ms)
+    def end(self, number: int, kernel: str, report: LaunchReport) -> None:
+        """Write that a launch ended, and keep what was measured of it."""
+        self._log.end(number, report.elapsed_ms)
+        if not self._keeps_figures:
+            return
+        key = kernel if len(self._times) >= MOST_TIMES else str(number)
+        earlier = self._times.get(key)
+        if earlier is None:
+            self._times[key] = LaunchTime(number, kernel, report.elapsed_ms)
+        else:
+            self._times[key] = LaunchTime(earlier.number, kernel, earlier.elapsed_ms + report.elapsed_ms)
+        if report.instructions is not None:
+            self._instructions[kernel] += report.instructions
+            self._uncounted |= dict.fromkeys(report.uncounted)
 
     def fault(self, number: int, text: str) -> None:
         """Write that a launch failed."""
@@ -86,11 +110,13 @@ class ProcessLog:
         self._write(contents)
 
     def close(self) -> None:
-        """Write how many launches there were."""
+        """Write what was measured of the launches, and how many there were."""
+        if self._times:
+            self._write(LaunchFigures(tuple(self._times.values()), self._instructions, tuple(self._uncounted)))
         self._write(ProcessReport(self._client, self._program, self._number - self._first, self._started))
         self._log.close()
 
-    def _write(self, record: BufferContents | Incident | ProcessReport) -> None:
+    def _write(self, record: ProcessRecord) -> None:
         os.write(self._file, msgspec.json.encode(record) + b"\n")
 
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from gpuregress.foundation import storage
+from gpuregress.foundation.records import LaunchTime
 from gpuregress.gpu.records import Record, Sparse
 
 VERSION = 1
 
 
+PROCESS_FILES = "process-*.jsonl"
+"""What the servers write, one file for each process."""
+MOST_TIMES = 10_000
+"""Launches of one process whose times are kept one by one."""
 LAUNCH = "launch"
 """What is lost where a program ends before a launch does."""
 
@@ -83,6 +89,21 @@ class BufferContents(Record):
     is_poisoned: bool
 
 
+class LaunchFigures(Record):
+    """What was measured of a process's launches.
+
+    Attributes:
+        times: in the order in which they ended. Of a process with more than MOST_TIMES launches, the further ones of
+            each kernel are one entry, with the number of the first and the time of all.
+        instructions: kernel → instructions that its launches executed, where they are counted.
+        uncounted: source lines of the loops whose instructions are not counted.
+    """
+
+    times: tuple[LaunchTime, ...]
+    instructions: Mapping[str, int]
+    uncounted: tuple[str, ...]
+
+
 class ProgramReport(Record):
     """The report of `gpuregress exec --report`.
 
@@ -103,17 +124,43 @@ class ProgramReport(Record):
     incidents: tuple[Incident, ...]
 
 
-def read_lines(path: Path) -> Iterator[Incident | ProcessReport | BufferContents]:
+ProcessRecord = BufferContents | Incident | LaunchFigures | ProcessReport
+
+
+def read_lines(path: Path) -> Iterator[ProcessRecord]:
     """Read what the server of one process has written; a last line that was cut short by a kill is left out.
 
     Raises:
         StorageError: the file cannot be read.
     """
     for line in storage.read_bytes(path).splitlines():
-        kind: type[Incident | ProcessReport | BufferContents] = ProcessReport
+        kind: type[ProcessRecord] = ProcessReport
         if b'"kind":' in line:
             kind = Incident
         elif b'"contents":' in line:
             kind = BufferContents
+        elif b'"times":' in line:
+            kind = LaunchFigures
         with contextlib.suppress(msgspec.DecodeError):
             yield msgspec.json.decode(line, type=kind)
+
+
+def read_figures(folder: Path) -> LaunchFigures:
+    """Read what was measured of the launches of all processes, in the order of their numbers.
+
+    Args:
+        folder: of the run.
+
+    Raises:
+        StorageError: a file cannot be read.
+    """
+    times: list[LaunchTime] = []
+    instructions: Counter[str] = Counter()
+    uncounted: dict[str, None] = {}
+    for path in folder.glob(PROCESS_FILES):
+        for record in read_lines(path):
+            if isinstance(record, LaunchFigures):
+                times += record.times
+                instructions.update(record.instructions)
+                uncounted |= dict.fromkeys(record.uncounted)
+    return LaunchFigures(tuple(sorted(times, key=lambda time: time.number)), instructions, tuple(uncounted))

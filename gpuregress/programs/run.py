@@ -12,7 +12,14 @@ from gpuregress.foundation import applications, storage
 from gpuregress.foundation.errors import ExitCode, UsageError
 from gpuregress.programs import environment, executables, libraries
 from gpuregress.programs.environment import CaptureSettings, ProgramCase, Settings
-from gpuregress.programs.records import VERSION, Incident, ProcessReport, ProgramReport, read_lines
+from gpuregress.programs.records import (
+    PROCESS_FILES,
+    VERSION,
+    Incident,
+    ProcessReport,
+    ProgramReport,
+    read_lines,
+)
 from gpuregress.store.launch_log import LaunchLog
 
 OUTPUT, ERRORS = "stdout", "stderr"
@@ -109,7 +116,7 @@ def _collected(folder: Path) -> tuple[tuple[ProcessReport, ...], tuple[Incident,
     incidents: list[Incident] = []
     marks = tuple(_marks(folder / "marks"))
     known_as_lost = {mark.process for mark in marks if mark.kind == "lost"}
-    for path in sorted(folder.glob("process-*.jsonl")):
+    for path in sorted(folder.glob(PROCESS_FILES)):
         reports = 0  # The server writes one when it starts, and one when it ends.
         for record in read_lines(path):
             if isinstance(record, Incident):
@@ -140,5 +147,7 @@ def _marks(path: Path) -> Iterator[Incident]:
             yield Incident(
                 kind="missing", what=what, message=f"not supported: {what}", count=count, process=int(process)
             )
+        elif kind == "fault":
+            yield Incident(kind="fault", what="illegal-access", message=what, count=count, process=int(process))
         elif kind == "lost":
             yield Incident(kind="lost", what="server", message=what, count=count, process=int(process))

@@ -11,14 +11,16 @@ import contextlib
 import os
 import re
 import select
+import shutil
 import socket
 import struct
 import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gpuregress.foundation.errors import (
     CompileError,
@@ -28,6 +30,7 @@ from gpuregress.foundation.errors import (
     KernelFault,
     LaunchRefused,
     LaunchStopped,
+    RefusedSource,
     StorageError,
     UnsupportedError,
 )
@@ -57,6 +60,9 @@ _MAGIC = 0x53475056
 """What each request begins with: other bytes come from a program that writes to a descriptor that is not its own."""
 _ANSWER = struct.Struct("<iIII")
 _LAUNCH = struct.Struct("<I3I3II3IIQI4x")
+_LAUNCH_REQUEST, _POSTED_LAUNCH = 9, 20
+_BUFFERED = 1 << 16
+"""Bytes of requests that are read at once."""
 _FACTS = struct.Struct("<III18i")
 _NOT_KEPT = contextlib.nullcontext()
 _GRACE_S = 2.0
@@ -93,6 +99,15 @@ class Refusal(Exception):
         self.result, self.text, self.data = result, text, data
 
 
+@dataclass(slots=True)
+class PostedLaunches:
+    """What launches have left that the program has not waited for yet."""
+
+    result: int = SUCCESS
+    outputs: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+
 class LoadedModule:
     """A module of the program; each of several kernels is compiled when the program asks for it.
 
@@ -127,6 +142,17 @@ class LoadedModule:
             Path(module.program.ptx).unlink(missing_ok=True)
 
 
+class AskedLaunch(NamedTuple):
+    """A launch that the program asks for."""
+
+    loaded: LoadedModule
+    module: CpuModule
+    kernel: str
+    shape: LaunchShape
+    cluster: tuple[int, int, int]
+    is_cooperative: bool
+
+
 class Server:
     """The virtual GPU of one program, and the answers to its requests.
 
@@ -144,7 +170,7 @@ class Server:
             self.device.follow(settings.schedule)
         self._log = ProcessLog(settings, client, self.device.info)
         self._dumps = BufferDumps(settings.case, Path(settings.folder), self._log)
-        self.is_over = False
+        self.is_over, self.has_ended_program = False, False
         self._modules: dict[int, LoadedModule] = {}
         self._functions: dict[int, tuple[LoadedModule, str]] = {}
         self._files = 0
@@ -154,6 +180,7 @@ class Server:
         self._races = StreamRaces()
         self._clock: Clock | None = None
         self._output, self._message = "", ""
+        self._posted = PostedLaunches()
         self._answers: dict[int, Callable[[bytes], bytes]] = {
             1: self._greet,
             2: self._allocate,
@@ -172,6 +199,8 @@ class Server:
             15: self._names,
             17: self._stream_work,
             18: self._synchronized,
+            19: self._check_launch,
+            21: self._finish_posted,
         }
 
     def answer(self, request: int, data: bytes) -> tuple[int, bytes, str, str]:
@@ -193,9 +222,30 @@ class Server:
             self._say(str(error))
         return result, answer, self._output, self._message
 
+    def post(self, data: bytes) -> None:
+        """Carry out a launch that the program does not wait for; `FINISH` answers it, and all that came before."""
+        posted = self._posted
+        if posted.result:
+            return  # As on a GPU, nothing runs after a launch that has failed.
+        if self.has_ended_program:
+            self._note_unfinished(0, self._functions[_LAUNCH.unpack_from(data)[0]][1], "")
+            return
+        posted.result, _, output, message = self.answer(_LAUNCH_REQUEST, data)
+        posted.outputs.append(output)
+        posted.messages.append(message)
+
+    def _finish_posted(self, _data: bytes) -> bytes:
+        posted, self._posted = self._posted, PostedLaunches()
+        self._output, self._message = "".join(posted.outputs), "".join(posted.messages)
+        if posted.result:
+            raise Refusal(posted.result)
+        return b""
+
     def close(self) -> None:
         """Write the buffers that are left, and end the log of this process."""
         self.is_over = True
+        with contextlib.suppress(OSError):  # the program's standard error may be closed
+            os.write(sys.stderr.fileno(), "".join(self._posted.messages).encode())
         self._dumps.ended()
         self._log.close()
 
@@ -203,6 +253,17 @@ class Server:
         """End the log of this process while a launch runs that does not stop."""
         self._note_unfinished(0, "a kernel", "")
         self._log.close()
+
+    def remove_orphaned_folder(self) -> None:
+        """Remove the folder of the run if nobody is left who would: `gpuregress exec` was killed."""
+        try:
+            owner = os.pidfd_open(self._settings.owner)
+        except ProcessLookupError:
+            owner = None
+        except OSError:  # an old kernel: the next run removes it
+            return
+        if owner is None or select.select([owner], [], [], 0)[0]:
+            shutil.rmtree(self._settings.folder, ignore_errors=True)
 
     def _note_unfinished(self, launch: int, kernel: str, line: str) -> None:
         """Note that a launch had not ended when the program did."""
@@ -278,7 +339,7 @@ class Server:
             loaded = LoadedModule(self.device, program, lazily=lazily)
         except images.NoImage as error:
             raise self._refused(INVALID_IMAGE, error) from error
-        except InfeasibleSource as error:
+        except (InfeasibleSource, RefusedSource) as error:
             raise self._refused(INVALID_PTX, error) from error
         except (CompileError, UnsupportedError) as error:
             self._note_limit("image", error)
@@ -346,26 +407,52 @@ class Server:
 
     # --- launches -----------------------------------------------------------------------------------------------------
 
-    def _launch(self, data: bytes) -> bytes:
+    def _asked_launch(self, data: bytes) -> AskedLaunch:
+        """Read what a launch asks for.
+
+        Raises:
+            Refusal: it asks for what cannot be.
+        """
         number, *dims, shared, cluster_x, cluster_y, cluster_z, is_cooperative, _, takes_large_clusters = (
             _LAUNCH.unpack_from(data)
         )
         loaded, kernel = self._functions[number]
         shape = LaunchShape((dims[0], dims[1], dims[2]), (dims[3], dims[4], dims[5]), shared)
-        module = self._module(loaded, kernel, (cluster_x, cluster_y, cluster_z))
+        cluster = cluster_x, cluster_y, cluster_z
+        module = self._module(loaded, kernel, cluster)
         self._allow_large_clusters(module, kernel, is_allowed=bool(takes_large_clusters))
+        self._check_cooperation(module, kernel, shape, is_cooperative=bool(is_cooperative))
+        return AskedLaunch(loaded, module, kernel, shape, cluster, bool(is_cooperative))
+
+    def _check_launch(self, data: bytes) -> bytes:
+        """Refuse a launch that a GPU refuses; it comes later."""
+        asked = self._asked_launch(data)
+        try:
+            limits.check_launch(
+                self.device.info,
+                asked.module.kernel(asked.kernel),
+                asked.shape.grid,
+                asked.shape.block,
+                asked.shape.shared,
+            )
+        except LaunchRefused as error:
+            self._log.add(Incident(kind="refused", what="launch", message=str(error), kernel=asked.kernel))
+            raise Refusal(INVALID_VALUE, str(error)) from error
+        return b""
+
+    def _launch(self, data: bytes) -> bytes:
+        asked = self._asked_launch(data)
+        module, kernel, shape = asked.module, asked.kernel, asked.shape
         entry = module.program.entries[kernel]
         space = data[_LAUNCH.size :]
         places = zip(offsets(entry), entry.parameters, strict=True)
         args = tuple(space[start : start + parameter.size] for start, parameter in places)
-        self._check_cooperation(module, kernel, shape, is_cooperative=bool(is_cooperative))
         call = call_text(self._space, entry, shape, args)
         launch = self._log.begin(call, module.module_facts.constant_bytes)
         kept: contextlib.AbstractContextManager[None] = _NOT_KEPT
         if self._capture is not None:
-            cluster = cluster_x, cluster_y, cluster_z
-            pending = PendingLaunch(launch, kernel, shape, cluster, bool(is_cooperative), args)
-            kept = self._capture.keep(pending, loaded.with_kernel(kernel))
+            pending = PendingLaunch(launch, kernel, shape, asked.cluster, asked.is_cooperative, args)
+            kept = self._capture.keep(pending, asked.loaded.with_kernel(kernel))
         report: LaunchReport | None = None
         clock, self._clock = self._clock, None
         try:
@@ -392,12 +479,11 @@ class Server:
         finally:
             if report is not None:
                 self._take_report(launch, kernel, report)
-        self._log.end(launch, report.elapsed_ms)
+        self._log.end(launch, _shown(kernel), report)
         if clock is not None:
             lines = tuple(str(site.source_line) for site in module.module_facts.sites)
-            self._add_work(
-                Work(f"{_shown(kernel)} (launch {launch})", clock, tuple(self.device.touched()), lines), launch, kernel
-            )
+            name = f"{_shown(kernel)} (launch {launch})"
+            self._add_work(Work(name, clock, tuple(self.device.touched()), lines, kernel, launch))
         return b""
 
     def _synchronized(self, _data: bytes) -> bytes:
@@ -414,7 +500,7 @@ class Server:
         self.device.keep_accesses()
         return b""
 
-    def _add_work(self, work: Work, launch: int = 0, kernel: str = "") -> None:
+    def _add_work(self, work: Work) -> None:
         """Report the races of work with that of other streams."""
         for conflict in self._races.add(work):
             region = self._space.find(conflict.address)
@@ -424,8 +510,8 @@ class Server:
                 kind="finding",
                 what="stream-race",
                 message=f"race between streams on {place}: {accesses}, which no event and no synchronization orders",
-                kernel=kernel,
-                launch=launch,
+                kernel=conflict.launched.kernel,
+                launch=conflict.launched.launch,
                 location=" and ".join(conflict.lines),
             )
             if self._log.add(incident):
@@ -440,7 +526,9 @@ class Server:
             raise Refusal(INVALID_VALUE)
         if (kernel, cluster) not in loaded.clustered:
             if module.facts(kernel).cluster != (1, 1, 1):
-                raise Refusal(INVALID_VALUE, f"{kernel} has clusters of its own size, and the launch asks for another")
+                raise Refusal(
+                    INVALID_VALUE, f"{_shown(kernel)} has clusters of its own size, and the launch asks for another"
+                )
             program = images.in_clusters(module.program, kernel, cluster, self._file())
             try:
                 made = self.device.load(program, kernels=(kernel,), usual=module)
@@ -469,7 +557,7 @@ class Server:
                 raise Refusal(TOO_LARGE)
         elif module.facts(kernel).cooperative:
             message = "the grid waits for itself (grid.sync) in a launch that is not cooperative"
-            launch = self._log.begin(f"{kernel}<<<{shape.grid},{shape.block},{shape.shared}>>>()", 0)
+            launch = self._log.begin(f"{_shown(kernel)}<<<{shape.grid},{shape.block},{shape.shared}>>>()", 0)
             self._take_fault(launch, kernel, KernelFault("trap", message))
             raise Refusal(LAUNCH_FAILED)
 
@@ -563,6 +651,7 @@ def _watch(server: Server, connection: socket.socket, others: tuple[int, ...]) -
         with contextlib.suppress(OSError):  # an old kernel, or a program that has ended already: the socket tells
             poll.register(os.pidfd_open(other), select.POLLIN)
     poll.poll()
+    server.has_ended_program = True
     late = time.monotonic() + _GRACE_S
     while time.monotonic() < late:
         if server.is_over:
@@ -570,6 +659,7 @@ def _watch(server: Server, connection: socket.socket, others: tuple[int, ...]) -
         server.device.stop()
         time.sleep(0.05)
     server.abandon()
+    server.remove_orphaned_folder()
     os._exit(1)
 
 
@@ -588,25 +678,23 @@ def main(client: int) -> None:
         connection.sendall(_ANSWER.pack(NOT_SUPPORTED, 0, 0, len(text)) + text)
         sys.exit(1)
     threading.Thread(target=_watch, args=(server, connection, (client, settings.owner)), daemon=True).start()
+    requests = connection.makefile("rb", _BUFFERED)  # Launches that are posted come many at a time.
     try:
-        while head := connection.recv(_HEAD.size, socket.MSG_WAITALL):
+        while head := requests.read(_HEAD.size):
             magic, request, size = _HEAD.unpack(head)
             if magic != _MAGIC:
                 break
-            result, data, output, message = server.answer(request, _receive(connection, size))
+            body = requests.read(size)
+            if len(body) < size:
+                break
+            if request == _POSTED_LAUNCH:
+                server.post(body)
+                continue
+            result, data, output, message = server.answer(request, body)
             out, text = output.encode(), message.encode()
             connection.sendall(_ANSWER.pack(result, len(data), len(out), len(text)) + data + out + text)
     except (ConnectionError, struct.error):
         pass  # the program has ended
     server.close()
+    server.remove_orphaned_folder()
     os._exit(0)  # Nothing is left to be done, and what Python and LLVM would tidy takes a tenth of a second.
-
-
-def _receive(connection: socket.socket, size: int) -> bytes:
-    data = connection.recv(size, socket.MSG_WAITALL) if size else b""
-    while len(data) < size:
-        more = connection.recv(size - len(data), socket.MSG_WAITALL)
-        if not more:
-            raise ConnectionError
-        data += more
-    return data

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.runtime.checks.shadow_memory import (
     PLAIN_READ,
     PLAIN_WRITE,
@@ -51,6 +51,8 @@ class Work(Record):
 
     Attributes:
         name: in messages: `scale (launch 3)`, `cuMemcpyDtoHAsync`.
+        kernel: of a launch; "": a copy.
+        launch: its number; 0: a copy.
         clock: when.
         touched: the bytes.
         lines: source line of each site of a launch; of a copy none.
@@ -60,6 +62,8 @@ class Work(Record):
     clock: Clock
     touched: tuple[TouchedBytes, ...]
     lines: tuple[str, ...] = ()
+    kernel: str = ""
+    launch: int = 0
 
     @property
     def size(self) -> int:
@@ -81,11 +85,13 @@ class Conflict(Record):
     Attributes:
         address: of the first such byte.
         accesses: the earlier and the later one, in words.
+        launched: the launch, of two the later one.
         lines: of those that have one.
     """
 
     address: int
     accesses: tuple[str, str]
+    launched: Work
     lines: tuple[str, ...]
 
 
@@ -130,7 +136,7 @@ class StreamRaces:
         """Forget what was touched of memory that is freed: others may get its addresses."""
         for index, work in enumerate(self._open):
             left = tuple(item for item in work.touched if item.end <= address or item.address >= end)
-            self._open[index] = Work(work.name, work.clock, left, work.lines)
+            self._open[index] = replace(work, touched=left)
 
 
 def _is_past(clock: Clock, known: tuple[int, ...]) -> bool:
@@ -154,7 +160,7 @@ def _conflicts(earlier: Work, later: Work) -> Iterator[Conflict]:
                 earlier.describe(int(kinds[place]), lines[0]),
                 later.describe(int(others[place]), lines[1]),
             )
-            yield Conflict(address, accesses, tuple(filter(None, lines)))
+            yield Conflict(address, accesses, later if later.kernel else earlier, tuple(filter(None, lines)))
 
 
 def _bytes(touched: TouchedBytes, start: int, end: int) -> npt.NDArray[np.uint8]:

@@ -194,7 +194,7 @@ class KernelRegression:
         Args:
             data: array's name → array of numpy, CuPy, Torch, or numbers.
             others: nothing; an argument that pytest-regressions takes here is refused with what to write.
-            rtol: of arrays of floats: |actual - baseline| <= atol + rtol * |baseline|.
+            rtol: of arrays of floats: |actual - expected| <= atol + rtol * |expected|.
             atol: see rtol.
             ulp: of arrays of floats: steps between floats.
             nan: of arrays of floats: whether a NaN equals a NaN.

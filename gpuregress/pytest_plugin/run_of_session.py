@@ -195,7 +195,7 @@ class SessionRun:
             self._post(text=_summary_lines(summary, wanted))
         except GpuregressError as error:
             self._post(root=home.root, problem=f"not run: {error}")
-        except Exception as error:  # noqa: BLE001 - a bug of ours is told to every item, and hangs none
+        except Exception as error:  # noqa: BLE001 - a bug of ours is reported at every item, and hangs none
             self._post(root=home.root, problem=f"an error inside gpuregress: {type(error).__name__}: {error}")
 
     def _post(self, **entry: Any) -> None:

@@ -26,7 +26,7 @@ _SIDES = {
     ("guard", False): ("the guarded instruction executed", "the guarded instruction left out"),
     ("guard", True): ("the instructions with all {} guards executed", "the instructions with all {} guards left out"),
 }
-"""Kind of a branch, and whether its line has several → its sides in words, behind "never"."""
+"""Kind of a branch, and whether its line has several → its sides in words, after "never"."""
 
 
 class Gap(Record):
@@ -102,7 +102,7 @@ class Point(Record):
     Attributes:
         line: counted from 1.
         kind: `line`, `branch`, `loop` or `bound`.
-        text: in words, behind "never".
+        text: in words, after "never".
         count: how often it was executed.
     """
 
@@ -116,7 +116,7 @@ def points(file: FileCoverage) -> Iterator[Point]:
     """All that cases can execute in a file.
 
     What the compiler makes of a loop has branches and bounds of its own: on the line of a loop only its iterations
-    are told, the branches inside of it, and its further ways out. A branch that was never reached is told by its
+    are listed, the branches inside of it, and its further exits. A branch that was never reached is listed by its
     line, or by the branch that it depends on.
     """
     missed = {line for line, count in file.lines if count == 0}

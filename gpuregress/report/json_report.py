@@ -113,7 +113,7 @@ def case_document(verdict: Verdict) -> dict[str, Any]:
 
 
 def _measured(outcome: Outcome) -> dict[str, Any]:
-    """The measurements of a case: the card, timing samples, unwritten elements, the findings of a tool."""
+    """The measurements of a case: the GPU, timing samples, unwritten elements, the findings of a tool."""
     measured: dict[str, Any] = {}
     if outcome.device is not None:
         card = outcome.device.card

@@ -6,7 +6,7 @@ It is one screen; `report.txt` in the night's folder has all of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -446,12 +446,12 @@ def since_text(since: Since, tonight: str) -> str:
 
 
 def day(started: str, tonight: str) -> str:
-    """`20 Nov` of an ISO 8601 time, in this host's time zone; with the year where it is not tonight's."""
+    """`20 Nov` of an ISO 8601 time, in UTC as in the names of runs; with the year where it is not tonight's."""
     try:
-        local, now = (datetime.fromisoformat(text).astimezone() for text in (started, tonight))
+        moment, now = (datetime.fromisoformat(text).astimezone(UTC) for text in (started, tonight))
     except ValueError:
         return one_line(started)
-    text = f"{local.day} {_MONTHS[local.month - 1]}"
-    if local.year != now.year:
-        text += f" {local.year}"
+    text = f"{moment.day} {_MONTHS[moment.month - 1]}"
+    if moment.year != now.year:
+        text += f" {moment.year}"
     return text

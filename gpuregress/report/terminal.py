@@ -283,7 +283,7 @@ def details(verdict: Verdict, root: Path | None = None) -> list[str]:
     for buffer in verdict.buffers:
         if buffer.status not in ("pass", "skip"):
             lines += _buffer_details(buffer, root)
-    # The further lines of an error (a compiler's, with its caret) must stay as they are behind their mark.
+    # The further lines of an error (a compiler's, with its caret) must stay as they are after their mark.
     mark = "| " if verdict.status == "error" else "note: "
     lines += [mark + note for note in verdict.notes]
     if verdict.outcome is not None and verdict.outcome.output and verdict.status != "pass":

@@ -289,7 +289,7 @@ class _Acceptance:
         return bool(history) and history[-1].run == self._run
 
     def _stage(self, batch: AcceptBatch, candidate: FinishedCase) -> AcceptedCase:
-        empty = write_coverage.empty(candidate.case, candidate.outcome)
+        empty = write_coverage.empty(candidate.outcome)
         if empty and not self._terms.unwritten_ok:
             raise BaselineError(
                 f"nothing of {', '.join(empty)} was written: it still holds the poison that outputs are filled with; "

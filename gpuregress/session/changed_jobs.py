@@ -55,7 +55,7 @@ class ChangedJobs(Record):
 def select(project: Project, cases: Sequence[Case], reference: str) -> ChangedJobs:
     """Select the cases of the jobs that are made of a file that differs from a commit.
 
-    A job of which not all files can be told counts as changed. So does every job where the project's settings differ.
+    A job of which not all files are known counts as changed. So does every job where the project's settings differ.
 
     Args:
         project: whose work tree is compared.

@@ -34,7 +34,7 @@ class DeviceSelection(Record):
         slots: one for each worker.
         arch: `sm_90`, the GPUs' own; "" for the cpu device, which has none.
         is_remote: whether they belong to the hosts of a cluster.
-        cards: slot's label → what NVIDIA's management library says of its card.
+        cards: slot's label → what NVIDIA's management library says of its GPU.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class DeviceSelection(Record):
         if self.kind not in case.devices:
             return f"its job runs on {', '.join(case.devices)} only"
         if self.is_remote and case.program is not None:
-            return "it runs a whole program, which is not sent to the hosts of a cluster"
+            return "it runs a whole program, which is not sent to the hosts of a cluster: run it with --cluster none"
         if self.arch and case.source.card not in ("", self.arch):
             return f"its job has `card: {case.source.card}`, and the GPU is {self.arch}"
         return ""
@@ -78,11 +78,11 @@ def select(device: str, jobs: int | None = None) -> DeviceSelection:
     if match is None:
         raise UsageError(f"no device is called {device!r}: say auto, cpu, cuda (all GPUs) or cuda:N")
     if device == "cpu":
-        return _cpu("", jobs)
+        return _cpu(jobs)
     gpus = [name for name in registry.available() if name.startswith("cuda:")]
     if device == "auto":
         if not gpus:
-            return _cpu("", jobs)
+            return _cpu(jobs)
         return _cuda(gpus, f"{len(gpus)} GPU{'s' if len(gpus) > 1 else ''} found", jobs)
     if match.group(1) is not None:
         if device not in gpus:
@@ -114,12 +114,12 @@ def with_block_order(devices: DeviceSelection, block_order: str) -> DeviceSelect
     return replace(devices, slots=slots)
 
 
-def _cpu(why: str, jobs: int | None) -> DeviceSelection:
+def _cpu(jobs: int | None) -> DeviceSelection:
     lack = registry.cpu_lack()
     if lack:
         raise DeviceError(lack)
     workers = jobs or cores.available()
-    return DeviceSelection("cpu", "cpu", why, (DeviceSlot("cpu", "cpu", cores.share(workers)),) * workers)
+    return DeviceSelection("cpu", "cpu", "", (DeviceSlot("cpu", "cpu", cores.share(workers)),) * workers)
 
 
 def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
@@ -133,7 +133,7 @@ def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
     slots = []
     for number in range(jobs or len(alike)):
         name = alike[number % len(alike)]
-        # Each worker sees its own card only, as cuda:0; the user's own CUDA_VISIBLE_DEVICES is respected.
+        # Each worker sees its own GPU only, as cuda:0; the user's own CUDA_VISIBLE_DEVICES is respected.
         environment = worker_spawn.gpu_environment(int(name.partition(":")[2]))
         slots.append(DeviceSlot("cuda:0", name, environment))
     label = ", ".join(dict.fromkeys(slot.label for slot in slots))
@@ -141,9 +141,9 @@ def _cuda(gpus: Sequence[str], why: str, jobs: int | None) -> DeviceSelection:
 
 
 def _cards(slots: Sequence[DeviceSlot]) -> dict[str, dict[str, str]]:
-    """What NVIDIA's management library says of each card that is used."""
+    """What NVIDIA's management library says of each GPU that is used."""
     visible = [slot.environment.get("CUDA_VISIBLE_DEVICES", "") for slot in slots]
-    # Each card takes some 10 ms to answer, so only those that are used are asked. UUIDs have no numbers.
+    # Each GPU takes some 10 ms to answer, so only those that are used are asked. UUIDs have no numbers.
     numbers = None
     if all(entry.isdecimal() for entry in visible):
         numbers = {int(entry) for entry in visible}
@@ -158,7 +158,7 @@ def _cards(slots: Sequence[DeviceSlot]) -> dict[str, dict[str, str]]:
 
 
 def _is_visible(uuid: str, number: int, entry: str) -> bool:
-    """Whether an entry of CUDA_VISIBLE_DEVICES means a card: its number in PCI order, or the beginning of its UUID."""
+    """Whether an entry of CUDA_VISIBLE_DEVICES means a GPU: its number in PCI order, or the beginning of its UUID."""
     if entry.isdigit():
         return entry == str(number)
     return bool(entry) and uuid.startswith(entry)

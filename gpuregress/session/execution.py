@@ -201,7 +201,7 @@ def debugger_command(task: Task, run: Path, environment: Mapping[str, str]) -> s
     Args:
         task: of the run, whose kernel failed.
         run: the run's folder.
-        environment: what the worker was given, which card it sees.
+        environment: what the worker was given, which GPU it sees.
     """
     path = run / ALONE / f"{task.case.name}.json"
     try:

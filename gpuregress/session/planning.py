@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpuregress.execution.cuda import sanitizer
+from gpuregress.execution.workers import sanitize
 from gpuregress.foundation.errors import (
     DumpError,
     JobError,
@@ -284,17 +284,17 @@ def check_overrides(request: RunRequest, devices: DeviceSelection) -> tuple[str,
 def _check_sanitizer(request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
     if request.sanitize is None:
         return ()
-    if request.sanitize not in sanitizer.TOOLS:
-        raise UsageError(f"no tool is called {request.sanitize!r}: say {', '.join(sanitizer.TOOLS)}")
+    if request.sanitize not in sanitize.TOOLS:
+        raise UsageError(f"no tool is called {request.sanitize!r}: say {', '.join(sanitize.TOOLS)}")
     if devices.kind != "cuda":
         return (f"--sanitize {request.sanitize} is for GPUs: the cpu device checks every access itself",)
     if not devices.is_remote:
-        sanitizer.find()
+        sanitize.find()
     return ()
 
 
 def dropped_settings(cases: Sequence[Case], request: RunRequest, devices: DeviceSelection) -> tuple[str, ...]:
-    """Tell which settings of jobs a run leaves out: dynamic checks on a GPU, and the time of code that is watched.
+    """Tell what a run leaves out: dynamic checks on a GPU, the time of code that is watched, programs in a cluster.
 
     Args:
         cases: as they were planned.
@@ -307,7 +307,10 @@ def dropped_settings(cases: Sequence[Case], request: RunRequest, devices: Device
         remarks.append(f"checks: {{device: …}} of {', '.join(checked)}: for the cpu device only; a GPU has --sanitize")
     programs = dict.fromkeys(case.job for case in cases if case.program is not None)
     options = _not_for_programs(request)
-    if programs and options:
+    if programs and devices.is_remote:
+        remedy = "run them on this machine, with --cluster none"
+        remarks.append(f"{', '.join(programs)}: skipped: hosts of a cluster have no files of whole programs; {remedy}")
+    elif programs and options:
         remarks.append(f"{', '.join(options)}: not for {', '.join(programs)}: a whole program is run as it is")
     schedule = FORWARD
     if request.schedules and devices.kind == "cpu":
@@ -329,7 +332,6 @@ def _not_for_programs(request: RunRequest) -> list[str]:
         "--poison": request.poison is not None,
         "--coverage": request.coverage,
         "--dump-every-launch": request.dump_every_launch,
-        "--schedules": len(request.schedules) > 1,
     }
     return [option for option, is_given in given.items() if is_given]
 
@@ -359,7 +361,7 @@ def _with_request(case: Case, request: RunRequest, sanitize: str | None, kind: s
     if case.program is not None:
         checks = checks_named((*case.settings.instruments.checks, *request.checks), "--check")
         instruments = replace(case.settings.instruments, checks=checks)
-        return case.with_settings(instruments=instruments, schedules=request.schedules[:1])
+        return case.with_settings(instruments=instruments, schedules=request.schedules or case.settings.schedules)
     if case.settings.twins is not None:
         case = case.with_settings(twins=tuple(twin for twin in case.settings.twins if twin != kind))
     case = case.with_settings(schedules=request.schedules or case.settings.schedules)

@@ -13,10 +13,12 @@ from gpuregress.execution.workers import worker_spawn
 from gpuregress.execution.workers.pool import CasePool, WorkerPool
 from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation import storage
+from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import RunSummary
 from gpuregress.gpu.records import MutableRecord, replace
-from gpuregress.jobs.plan import Plan
+from gpuregress.jobs import plan
+from gpuregress.jobs.plan import CaseOverrides, Plan
 from gpuregress.session import device_slots, workflow
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_context import RunContext
@@ -98,7 +100,13 @@ def run(
             devices = device_slots.of_cluster(cluster.devices, cluster.labels)
             pool = cluster
         else:
-            devices = device_slots.select(request.device, request.jobs)
+            try:
+                devices = device_slots.select(request.device, request.jobs)
+            except DeviceError:
+                if request.selectors and not request.rerun_failed:  # a name that means nothing is reported first
+                    overrides = CaseOverrides(parameters=request.parameters)
+                    plan.make(project, request.selectors, overrides=overrides, keep_going=True)
+                raise
             devices = device_slots.with_block_order(devices, request.block_order)
             pool = held.enter_context(_worker_pool(devices.slots, scratch, stop))
             pool.warm(1)  # the first worker starts while the jobs are planned

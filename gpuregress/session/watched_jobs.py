@@ -1,7 +1,7 @@
 """Jobs whose files are watched: which are touched when something in their folders was saved.
 
-What was saved is told by the files' stamps and not by the events: an editor may write a file in place, or write another
-one and rename it, several times in a row.
+What was saved follows from the files' stamps and not from the events: an editor may write a file in place, or write
+another one and rename it, several times in a row.
 """
 
 from __future__ import annotations

@@ -262,7 +262,7 @@ def read(path: Path) -> Log:
     unreadable: list[int] = []
     lines = read_bytes(path).decode("utf-8", "replace").split("\n")
     for number, line in enumerate(lines, 1):
-        if number == len(lines):  # torn, or the end behind the last line
+        if number == len(lines):  # torn, or the end after the last line
             if line:
                 unreadable.append(number)
             break

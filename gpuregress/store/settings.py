@@ -43,7 +43,7 @@ _ADDRESS_LIKE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 class Tolerance(Record):
-    """The default rule of a float dtype: |actual - baseline| <= atol + rtol * |baseline|."""
+    """The default rule of a float dtype: |actual - expected| <= atol + rtol * |expected|."""
 
     rtol: float = 0.0
     atol: float = 0.0
@@ -218,7 +218,7 @@ def _takes(function: Callable[[Any], Any], takes: str) -> Reads:
 
 
 def _means(text: str, default: str) -> msgspec.Meta:
-    """Describe a key; its default is told in words."""
+    """Describe a key; its default is given in words."""
     return doc(text, default_text=default)
 
 
@@ -305,7 +305,7 @@ class LimitsSpec(Spec, frozen=True):
 
 
 class NotifySpec(Spec, frozen=True):
-    """What is told after a night."""
+    """What is sent after a night."""
 
     may_be_empty: ClassVar[frozenset[str]] = frozenset({"mail", "smtp", "webhook"})
 

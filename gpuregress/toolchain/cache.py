@@ -43,7 +43,7 @@ _UNFINISHED_SECONDS = 3600.0
 _FOLDER_MODE = 0o755
 """Whatever the umask: a folder that the group may write is refused."""
 STAND_INS = "GPUREGRESS_EXEC_LIBRARIES"
-"""The variable that `gpuregress exec` sets: nvJitLink gives PTX in place of a cubin then, which no card runs."""
+"""The variable that `gpuregress exec` sets: nvJitLink gives PTX in place of a cubin then, which no GPU runs."""
 
 
 def folder() -> Path:

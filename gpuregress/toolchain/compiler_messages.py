@@ -363,8 +363,8 @@ _LAUNCH_HINT = (
 _TEXTURE = re.compile(r"^[ \t]*(?:static\s+|extern\s+)?texture\s*<[^;{}()]*>\s*(?P<name>\w+)\s*;", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _TEXTURE_HINT = (
-    "texture references were removed in CUDA 12: take a cudaTextureObject_t as the kernel's argument, "
-    "and give the buffer a `texture:`"
+    "texture references were removed in CUDA 12, so nvcc does not take it either: pass a cudaTextureObject_t to the "
+    "kernel, and give the buffer a `texture:`"
 )
 _DEFINE_HINT = "a constant that the build gives with -D (nvcc -DTILE=16) goes into compile.defines: {TILE: 16}"
 _HOST_SIGNS = ("is considered a host function", "a __host__ function", "host variables are not allowed")

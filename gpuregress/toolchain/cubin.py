@@ -29,7 +29,7 @@ class CubinModule(Record):
     Attributes:
         entries: mangled name → entry; a parameter's kind is `word` (8 bytes) or `struct`: machine code tells no more.
         variables: variables that can be looked up.
-        arch: `sm_90`, "" where the file does not say; whether it is `sm_90a` is not told.
+        arch: `sm_90`, "" where the file does not say; whether it is `sm_90a` is not known.
     """
 
     entries: dict[str, Entry]

@@ -150,7 +150,7 @@ def parse_resources(log: str) -> dict[str, dict[str, int]]:
     """Parse the resources of each kernel from a verbose log of ptxas or nvJitLink.
 
     Args:
-        log: lines as `ptxas info : Used 26 registers, …` behind a line that names the kernel.
+        log: lines as `ptxas info : Used 26 registers, …` after a line that names the kernel.
     """
     resources: dict[str, dict[str, int]] = {}
     kernel = ""

@@ -1,8 +1,8 @@
 """Scanner for the kernels that a C++ source declares: names, template parameters, parameters.
 
 A scanner for `__global__` functions, not a C++ parser: it knows comments, strings, namespaces, templates, `extern "C"`,
-attributes such as `__launch_bounds__(…)`, and default arguments. What only a preprocessor could see (a kernel made by a
-macro) it does not find; the compiled code is then the only witness.
+attributes such as `__launch_bounds__(…)`, default arguments, and macros of the same file that make kernels. A kernel
+that a macro of another file makes it does not find; the compiled code is then the only witness.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Entry, Parameter
 from gpuregress.gpu import demangle
 from gpuregress.gpu.records import Record, replace
+from gpuregress.toolchain import macro_calls
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.include_scanner import without_comments
 
@@ -91,12 +92,13 @@ def declarations(text: str) -> tuple[Declaration, ...]:
     """Return the kernels that a C++ source declares or defines, in order, each once.
 
     Args:
-        text: the source, not preprocessed: a kernel counts whatever `#if` it stands behind.
+        text: the source, not preprocessed: a kernel counts whatever `#if` it stands under.
     """
     declared: dict[tuple[object, ...], Declaration] = {}
     if "__global__" not in text:  # most headers
         return ()
-    for declaration in _Scanner(_without_stringified(without_comments(text))).kernels():
+    plain = _without_stringified(without_comments(text))
+    for declaration in _Scanner(macro_calls.expanded(plain, macro_calls.defined_in(plain), "__global__")).kernels():
         declared.setdefault((declaration.name, *declaration.type_words), declaration)
     return tuple(declared.values())
 
@@ -364,7 +366,7 @@ class _Scanner(WordScanner):
         return name
 
     def _kernel(self, scope: str, template: tuple[str, ...]) -> Declaration | None:
-        """From behind `__global__` to the end of the parameter list."""
+        """From after `__global__` to the end of the parameter list."""
         name = ""
         name_at = 0
         while self._at < len(self._words) and self._peek() != "(":
@@ -422,15 +424,27 @@ def parameter(words: list[str]) -> CxxParameter:
     if len(words) > 1 and re.fullmatch(r"[A-Za-z_]\w*", words[-1]) and not _is_type_word(words):
         name = words[-1]
         words = words[:-1]
-    if not is_array and "*" not in words:
+    if not is_array and "*" not in _outside_arguments(words):
         type_ = spelled([word for word in words if word not in _QUALIFIERS])
         return CxxParameter(name, type_, pointer=False, const="const" in words, default=default)
-    const = "const" in _pointee([*words, "*"] if is_array else words)
+    outside = _outside_arguments(words)
+    const = "const" in _pointee([*outside, "*"] if is_array else outside)
     while words and words[-1] in _QUALIFIERS:
         words = words[:-1]
     if is_array:
         words = [*words, "*"]
     return CxxParameter(name, spelled(words), pointer=True, const=const, default=default)
+
+
+def _outside_arguments(words: list[str]) -> list[str]:
+    """List the words outside of template arguments: `Array<T*, 8> a` is no pointer."""
+    outside: list[str] = []
+    depth = 0
+    for word in words:
+        depth += (word == "<") - (word == ">")
+        if depth == 0 and word != ">":
+            outside.append(word)
+    return outside
 
 
 def _pointee(words: list[str]) -> list[str]:
@@ -447,7 +461,7 @@ def _is_type_word(words: list[str]) -> bool:
 
 
 def spelled(words: list[str]) -> str:
-    """Join words to text: a space only between two names or numbers, and behind commas."""
+    """Join words to text: a space only between two names or numbers, and after commas."""
     text = ""
     for word in words:
         if text and re.match(r"\w", word) and re.search(r"[\w>*&]$", text) and not text.endswith("::"):

@@ -24,7 +24,7 @@ def shared_library(name: str, folder: Path, options: Iterable[str] = (), librari
     Args:
         name: what it is, for messages and the cache: `injection library`.
         folder: of the sources; its headers are part of the key.
-        options: of the compiler, behind `OPTIONS`.
+        options: of the compiler, after `OPTIONS`.
         libraries: that it is linked with: `-ldl`.
 
     Raises:

@@ -2,7 +2,7 @@
 
 NVRTC can neither list its dependencies nor stop after preprocessing. So the directives are read here, after the
 translation phases 1 to 3 of C++: splices, comments, strings, raw strings and digraphs are known; conditions are not
-evaluated. Every `#include` counts, also one behind an `#if`, and every `__has_include`: a dependency too many costs a
+evaluated. Every `#include` counts, also one under an `#if`, and every `__has_include`: a dependency too many costs a
 compilation, one too few a wrong result. Where a text does not tell which files it reads (an include of a macro), or
 depends on the clock, the answer is `unknown`: such a program is compiled for every run.
 
@@ -56,8 +56,8 @@ _PLAIN_PART = r"""(?:
     | [-+*=<>()\[\]{},;:.!?&|^~]
 )"""
 _PLAIN = re.compile(rf"(?:{_PLAIN_PART}|[ \t]|\n[ \t\n]*(?={_PLAIN_PART}))*", re.VERBOSE)
-"""Tokens behind the first of a line that say nothing of files, and lines that begin with such: most of a text. No
-possessive quantifiers: Python before 3.11.5 goes on behind what such a one has not matched (gh-106052)."""
+"""Tokens after the first of a line that say nothing of files, and lines that begin with such: most of a text. No
+possessive quantifiers: Python before 3.11.5 goes on after what such a one has not matched (gh-106052)."""
 
 _NAME = re.compile(r'"([^"\n]*)"|<([^>\n]*)>')
 _INCLUDE = re.compile(rb'#[ \t]*include[ \t]*["<]([^">\n]+)')
@@ -374,7 +374,7 @@ class _Reader:
         return _TOKEN.match(self._text, match.end()) if match is not None and match.lastgroup == "blank" else match
 
     def _check_quotes(self, match: re.Match[str]) -> None:
-        """A quote that may not be one (`don't` behind an `#if 0`): whether a comment begins after it is not known."""
+        """A quote that may not be one (`don't` under an `#if 0`): whether a comment begins after it is not known."""
         is_lone = match.lastgroup == "other"
         if match[0][0] not in "\"'" or not (is_lone or match[0][0] == "'"):
             return

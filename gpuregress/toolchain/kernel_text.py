@@ -85,7 +85,7 @@ class _Token(Record):
 
     @property
     def end(self) -> int:
-        """The position behind it."""
+        """The position after it."""
         return self.start + len(self.text)
 
 
@@ -105,7 +105,7 @@ def _cxx_tokens(text: str) -> Iterator[_Token]:
 
 
 def _instantiation(tokens: list[_Token], number: int) -> int | None:
-    """The index behind the explicit instantiation of a kernel that begins at a token; None where none does."""
+    """The index after the explicit instantiation of a kernel that begins at a token; None where none does."""
     first = tokens[number]
     if first.text != "template" or (number and tokens[number - 1].text in _NOT_BEFORE):
         return None

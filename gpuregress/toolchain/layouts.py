@@ -1,6 +1,6 @@
 """Layouts of types, asked of the compiler: sizes, and the offsets and sizes of a structure's members.
 
-The question is a table of constants behind the source, which the compiled code then holds.
+The question is a table of constants after the source, which the compiled code then holds.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _record(layout: TypeLayout, *, pads: bool = False) -> dtypes.ElementType | N
 
     Args:
         layout: of a structure.
-        pads: whether bytes are put where a member would begin too early, and behind the last one.
+        pads: whether bytes are put where a member would begin too early, and after the last one.
     """
     parts = members(layout, pads=pads)
     if not parts or len(parts) > _MOST_FIELDS or None in parts.values():
@@ -89,7 +89,7 @@ def members(layout: TypeLayout, *, pads: bool) -> dict[str, str | None]:
 
     Args:
         layout: of a structure.
-        pads: whether bytes are put where a member would begin too early, and behind the last one; then what has no
+        pads: whether bytes are put where a member would begin too early, and after the last one; then what has no
             dtype, as a union, is a number of its size, or bytes.
     """
     parts: dict[str, str | None] = {}
@@ -139,7 +139,7 @@ def scalar_dtype(kind: TypeKind, size: int) -> str | None:
 
 
 def question(types: Mapping[str, Sequence[DataMember]]) -> str:
-    """Write the text behind a source that makes the compiler tell the layouts of types.
+    """Write the text after a source that makes the compiler tell the layouts of types.
 
     Args:
         types: spelled type → its data members; none where only its size is asked for.
@@ -177,7 +177,7 @@ def answer(ptx: str, types: Mapping[str, Sequence[DataMember]]) -> dict[str, Typ
     """Read the layouts of types from the compiled source.
 
     Args:
-        ptx: of the source with the question behind it.
+        ptx: of the source with the question after it.
         types: those of the question.
     """
     rows = iter(harness.table(ptx, _TABLE, _COLUMNS))

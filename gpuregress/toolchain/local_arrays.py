@@ -123,7 +123,7 @@ class _Array(Record):
 
     @property
     def end(self) -> int:
-        """The byte behind it."""
+        """The byte after it."""
         return self.start + self.size
 
 

@@ -590,7 +590,7 @@ class NameExpressions(Record):
     Attributes:
         expressions: name in the job → expression.
         mangled: the names that are to be in the PTX as they are.
-        text: behind the source: a line for each alias.
+        text: after the source: a line for each alias.
         of_line: the name of each of these lines.
     """
 

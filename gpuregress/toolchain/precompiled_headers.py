@@ -4,7 +4,7 @@ NVRTC parses the directives at the begin of a source, with what they include, an
 compilations in the same process read that file. NVRTC checks the options and the files on disk itself, but not the
 headers that it is given as text, so each set of those has a folder of its own.
 
-The directives are put before the source once more, because NVRTC precompiles nothing behind a `#line`. What differs by
+The directives are put before the source once more, because NVRTC precompiles nothing after a `#line`. What differs by
 that, as an error of a header, is left to a compilation without precompiled headers. The compiler's warnings of headers
 are kept, and added to the log of each compilation that reads the file.
 

@@ -196,7 +196,7 @@ def _bytes(declaration: str) -> int:
 
 
 def _body(text: str, start: int) -> str:
-    """The text from behind a `{` to its `}`."""
+    """The text from after a `{` to its `}`."""
     depth = 1
     for match in re.compile(r"[{}]").finditer(text, start):
         depth += 1 if match[0] == "{" else -1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 # add{.rnd}{.ftz}{.sat}.f32 | {.rnd}{.ftz}.f32x2 | {.rnd}.f64 | {.rnd}{.ftz}{.sat}.f16{x2} | {.rnd}.bf16{x2} |
-# {.rnd}{.sat}.f32.{f16,bf16}: `.rn` is legal for each, right behind the opcode. Nothing else in PTX is spelt so
+# {.rnd}{.sat}.f32.{f16,bf16}: `.rn` is legal for each, right after the opcode. Nothing else in PTX is spelt so
 # outside comments and strings; `atom.add.f32` and `red.add.f32` have a dot before the word.
 _TOKENS = re.compile(
     r"""//[^\n]* | /\*.*?(?:\*/|\Z) | "(?:[^"\\\n]|\\.)*"

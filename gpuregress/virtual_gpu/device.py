@@ -6,7 +6,6 @@ import math
 import os
 import platform
 from collections.abc import Collection, Iterator
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -470,8 +469,6 @@ class CpuDevice(base.Device):
         """Enter the device; nothing to acquire."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Free all."""
         self.free_all()

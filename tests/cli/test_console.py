@@ -191,6 +191,7 @@ def test_a_message_with_control_characters_is_refused_and_an_old_one_is_shown(fa
     clean(fake_shop, "run", "--device", "cpu")
     assert "control character" in fake_shop.fails(2, "accept", "--unwritten-ok", "\x07")
     assert "control character" in fake_shop.fails(2, "reject", "scale", "-m", "\x07")
+    assert "control character" in fake_shop.fails(2, "review", "-m", "\x07")
 
 
 def test_what_a_run_left_is_visible_when_it_is_told_again(fake_shop: Workshop) -> None:

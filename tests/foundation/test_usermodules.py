@@ -5,6 +5,7 @@ import os
 import py_compile
 import resource
 import signal
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -91,6 +92,32 @@ def test_a_neighbour_comes_before_what_is_installed(tmp_path: Path, monkeypatch:
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
     assert call(tmp_path / "mine") == "neighbour"
+
+
+_FIRST_USE_OF_SYSCONFIG = """
+import sys, sysconfig, types
+from gpuregress.foundation import usermodules
+
+asked = []
+
+def outermost(name):
+    assert not asked, f"{name} is asked for while sysconfig prepares {asked[0]}"
+    asked.append(name)
+    path = sysconfig.get_path(name)
+    asked.pop()
+    return path
+
+usermodules.sysconfig = types.SimpleNamespace(get_path=outermost)
+usermodules.load(sys.argv[1])
+"""
+
+
+def test_sysconfig_is_not_asked_by_the_imports_of_its_first_use(tmp_path: Path) -> None:
+    """Python 3.13 and 3.14 cannot answer then, and fail in every later call."""
+    write(tmp_path, r="def f(): pass")
+    command = (sys.executable, "-c", _FIRST_USE_OF_SYSCONFIG, f"{tmp_path}/r.py:f")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_is_installed_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ def test_the_use_of_a_tolerance_is_told_everywhere(fake_shop: Workshop) -> None:
     note = f"scale/n=100: 90 % of its tolerance used; 20 % in the previous run, {previous}"
     assert f"note: {note}" in text
     assert "90 % of its tolerance used; 20 %" not in run_with(fake_shop, "2.0018")  # said once
-    assert "rule: |actual - baseline| <= 0 + 0.001 * |baseline| (up to 150 % of it)" in run_with(fake_shop, "2.003")
+    assert "rule: |actual - expected| <= 0 + 0.001 * |expected| (up to 150 % of it)" in run_with(fake_shop, "2.003")
     case = only_case(fake_shop)
     assert case["tolerance_share"] == pytest.approx(1.5, abs=0.01)
     assert case["buffers"][0]["comparisons"][0]["tolerance_share"] == case["tolerance_share"]

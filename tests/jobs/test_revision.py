@@ -167,13 +167,15 @@ def test_the_ledger(tmp_path: Path) -> None:
     assert len((runs / revision.LEDGER).read_text().splitlines()) == 3
 
 
-def test_a_damaged_line_of_the_ledger_counts_as_not_recorded_and_one_without_a_checksum_counts(tmp_path: Path) -> None:
+def test_a_damaged_line_of_the_ledger_counts_as_not_recorded(tmp_path: Path) -> None:
     revision.record(tmp_path, {("job", "1.4", "a" * 64)})
     ledger = tmp_path / revision.LEDGER
     text = ledger.read_text()
     ledger.write_text(text.replace("aaa", "aab", 1))
     assert revision.recorded(tmp_path / "baselines", tmp_path, "job", "1.4") == frozenset()
     ledger.write_text(text.rpartition("\t")[0] + "\n")
+    assert revision.recorded(tmp_path / "baselines", tmp_path, "job", "1.4") == frozenset()
+    ledger.write_text(text)
     assert revision.recorded(tmp_path / "baselines", tmp_path, "job", "1.4") == {"a" * 64}
 
 

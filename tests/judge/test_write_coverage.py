@@ -6,7 +6,7 @@ import pytest
 
 from gpuregress.execution.runner.poison import poison, survey
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.records import Buffer, Case, CaseSettings, Observations, Outcome, WriteSurvey
+from gpuregress.foundation.records import Buffer, Case, Observations, Outcome, WriteSurvey
 from gpuregress.gpu.records import replace
 from gpuregress.judge import write_coverage
 from gpuregress.store.dumps import writer
@@ -43,22 +43,14 @@ def outcome(folder: Path, dtype: str, count: int, left: int) -> tuple[Case, Outc
 def test_what_is_said_of_a_dump(tmp_path: Path, dtype: str, count: int, left: int, message: str | None) -> None:
     case, ended = outcome(tmp_path, dtype, count, left)
     assert write_coverage.remarks(case, ended) == ((message,) if message else ())
-    assert write_coverage.empty(case, ended) == ()
+    assert write_coverage.empty(ended) == ()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "float4"])
-def test_a_run_without_counts_is_counted_from_its_dumps(tmp_path: Path, dtype: str) -> None:
+def test_a_buffer_without_any_written_element_is_empty(tmp_path: Path, dtype: str) -> None:
     case, ended = outcome(tmp_path, dtype, 16, 16)
-    earlier = replace(ended, observations=Observations(writes=WriteSurvey(poison="fd7f")))
-    assert write_coverage.empty(case, earlier) == write_coverage.empty(case, ended) == ("out",)
-    assert write_coverage.remarks(case, earlier) == write_coverage.remarks(case, ended)
+    assert write_coverage.empty(ended) == ("out",)
     assert "16 of 16 elements were never written" in write_coverage.remarks(case, ended)[0]
-
-
-def test_a_run_without_poison_has_nothing_unwritten(tmp_path: Path) -> None:
-    case, ended = outcome(tmp_path, "int32", 16, 16)
-    unpoisoned = replace(case, settings=CaseSettings(poison="none"))
-    assert write_coverage.empty(unpoisoned, replace(ended, observations=Observations())) == ()
 
 
 def test_an_element_written_in_part_is_said(tmp_path: Path) -> None:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
+from gpuregress.jobs import plan
+from gpuregress.jobs.plan import CaseOverrides
+from gpuregress.jobs.spec.overrides import of_texts
+from gpuregress.store import project
 from tests.kernels.recorded import HALF_ULP_32, Recorded, assert_sees_changes, each_case, load
 
 
@@ -30,3 +35,9 @@ def test_baseline_is_right(name: str) -> None:
 @each_case("reduce")
 def test_oracle_sees_a_wrong_element(name: str) -> None:
     assert_sees_changes(check, load(name))
+
+
+def test_only_blocks_of_a_power_of_two_are_cases() -> None:
+    overrides = CaseOverrides(parameters=of_texts(["tile=[3, 63, 64, 65]", "n=1000"]))
+    made = plan.make(project.find(Path(__file__)), ["reduce"], overrides=overrides)
+    assert [case.name for case in made.cases] == ["reduce/n=1000,tile=64"]

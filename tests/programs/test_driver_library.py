@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpuregress.programs import libraries
+from gpuregress.store import launch_log
+from gpuregress.store.launch_log import LaunchBegin, LaunchFault
 
 
 def _exec(folder: Path, body: str, *options: str) -> subprocess.CompletedProcess[str]:
@@ -75,6 +77,47 @@ def test_memory_of_a_kernel_outlives_another_context(tmp_path: Path) -> None:
     }"""
     done = _exec(tmp_path, body)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_repeated_launch_is_not_waited_for_and_its_fault_comes_later(tmp_path: Path) -> None:
+    body = """
+    int main(void) {
+        int values[4] = {0};
+        Address from = (start(), memory(16)), to = memory(16);
+        CHECK(cuMemsetD8_v2(from, 1, 16));
+        launch("copy", 4, to, from);
+        launch("copy", 4, from, to);
+        launch("copy", 4, to, from);
+        CHECK(cuMemcpyDtoH_v2(values, to, 16)); /* it waits for them */
+        EXPECT(values[3] == 0x01010101);
+        void *function, *bad[] = {&to, &(Address){64}}, *good[] = {&to, &from};
+        CHECK(cuModuleGetFunction(&function, module, "copy"));
+        CHECK(cuLaunchKernel(function, 1, 1, 1, 4, 1, 1, 0, NULL, bad, NULL));
+        CHECK(cuLaunchKernel(function, 1, 1, 1, 4, 1, 1, 0, NULL, good, NULL));
+        EXPECT(cuMemcpyDtoH_v2(values, to, 16) == 700);
+        EXPECT(cuLaunchKernel(function, 1, 1, 1, 4, 1, 1, 0, NULL, good, NULL) == 700);
+        return 0;
+    }"""
+    done = _exec(tmp_path, body, "--log", "launches")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "copy: out-of-bounds" in done.stderr
+    events = launch_log.read(tmp_path / "launches").events
+    assert [event.number for event in events if isinstance(event, LaunchBegin)] == [1, 2, 3, 4]
+    assert [event.number for event in events if isinstance(event, LaunchFault)] == [4]
+
+
+def test_launches_that_a_program_leaves_behind_are_done(tmp_path: Path) -> None:
+    body = """
+    int main(int count, char **arguments) {
+        start();
+        Address to = memory(16);
+        for (int index = 0; index < 100; index++) launch("copy", 4, to, to);
+        launch("copy", 4, to, 64);
+        return 0;
+    }"""
+    done = _exec(tmp_path, body, "--log", "launches")
+    assert (done.returncode, done.stderr.count("out-of-bounds")) == (3, 2), done.stderr
+    assert launch_log.read(tmp_path / "launches").events[-1].number == 101
 
 
 def test_a_copy_to_freed_memory_does_not_count_for_the_next(tmp_path: Path) -> None:

@@ -52,10 +52,11 @@ def test_processes_whose_wait_is_interrupted_are_no_success() -> None:
     assert f"process {orphan} (sleep) still ran" in err
 
 
-def test_a_killed_exec_takes_its_program_along() -> None:
+def test_a_killed_exec_takes_its_program_and_its_folder_along(tmp_path: Path) -> None:
     holder = USE.replace("cuInit(0)", "cuInit(0); print(os.getpid(), flush=True); time.sleep(600)")
     script = f"echo $$; {holder.replace('import ctypes', 'import ctypes, os, time')}; exit 0"
-    with subprocess.Popen(_command(script), stdout=subprocess.PIPE, text=True) as process:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(_command(script), stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         shell, holding = int(process.stdout.readline()), int(process.stdout.readline())
         (server,) = servers_of(holding)
@@ -63,6 +64,7 @@ def test_a_killed_exec_takes_its_program_along() -> None:
         _wait_for_end(shell)
         _wait_for_end(server)  # What the shell had started cannot use the virtual GPU any longer.
         os.kill(holding, signal.SIGKILL)
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_without_the_virtual_gpu_says_so() -> None:

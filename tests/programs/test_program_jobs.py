@@ -158,12 +158,35 @@ def test_a_program_is_run_logged_dumped_accepted_and_compared(suite: Workshop) -
     assert re.search(r"suite/n=10 +alloc2 +1 of 10 +\[9\]: 9\.0, was 18\.0", result.stdout)
 
 
+def test_launches_are_timed_and_counted_as_those_of_other_jobs(suite: Workshop) -> None:
+    text = """
+memory = upload(np.ones(n, np.float32))
+for _ in range(2):
+    launch("scale", n, memory, 1.0, n)
+"""
+    body(suite, text, "repeat: 2\ndump: [alloc1]\nlimits: {instructions: 1.5}\n")
+    assert suite.call(*RUN).exit_code == 1
+    (case,) = cases(suite)
+    assert [(launch["number"], launch["kernel"]) for launch in case["launches"][:2]] == [(1, "scale"), (2, "scale")]
+    assert len(case["launches"]) == 4  # of two runs
+    assert all(launch["elapsed_ms"] > 0 for launch in case["launches"])
+    counted = case["instructions"]
+    assert counted.keys() == {"scale"}
+    assert suite.call("accept").exit_code == 0
+    change(suite, "range(2)", "range(4)")
+    assert suite.call(*RUN).exit_code == 1
+    (case,) = cases(suite)
+    assert case["instructions"] == {"scale": 2 * counted["scale"]}
+    assert case["timing_comparison"]["status"] == "slower"
+    assert "2 times as many instructions since" in suite.call("history", "suite").stdout
+
+
 def test_the_program_is_shown_and_checked(suite: Workshop) -> None:
     assert suite.call("check").stdout == "1 job, 2 cases: no errors\n"
     shown = suite.call("show", "suite/n=20").stdout
     assert "program   python scripts/suite.py 20\n" in shown
     assert f"source    {suite.root}/scripts/suite.py, revision " in shown
-    assert "compare   alloc2: |actual - baseline| <= 0 + 1e-05" in shown
+    assert "compare   alloc2: |actual - expected| <= 0 + 1e-05" in shown
     assert [entry["case"] for entry in json.loads(suite.call("list", "--json").stdout)] == ["suite/n=10", "suite/n=20"]
 
 
@@ -393,15 +416,25 @@ def download(_memory):
     assert cases(suite)[0]["reason"].startswith("forever still ran when the program ended")
 
 
-def test_a_killed_run_leaves_no_process_of_a_program(suite: Workshop) -> None:
-    suite.write("scripts/suite.sh", "sleep 600 & echo $! > started; mv started child; wait\n")
-    suite.write("configs/suite.yaml", "program: [sh, scripts/suite.sh]\n")
-    child = suite.root / "child"
-    with subprocess.Popen([sys.executable, "-m", "gpuregress", *RUN], cwd=suite.root) as process:
+@pytest.mark.parametrize("start", ["sleep 600", "setsid sleep 600"])
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_killed_run_and_a_limit_leave_no_process_of_a_program(
+    suite: Workshop, start: str, *, is_killed: bool
+) -> None:
+    suite.write("scripts/suite.sh", f"{start} & echo $! > started; mv started child; wait\n")
+    suite.write(
+        "configs/suite.yaml", f"program: [sh, scripts/suite.sh]\nlimits: {{timeout: {600 if is_killed else 1}}}\n"
+    )
+    child, temporary = suite.root / "child", suite.root / "temporary"
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    command = [sys.executable, "-m", "gpuregress", *RUN]
+    with subprocess.Popen(command, cwd=suite.root, env=environment) as process:
         while not child.exists():  # The test's deadline fails it.
             time.sleep(0.01)
-        process.kill()
-    while Path("/proc", child.read_text().strip()).exists():
+        if is_killed:
+            process.kill()
+    while Path("/proc", child.read_text().strip()).exists() or [*temporary.glob("gpuregress-scratch-*/lib")]:
         time.sleep(0.01)
 
 
@@ -445,6 +478,50 @@ def test_repeats_of_a_program_are_compared_with_its_first_run(suite: Workshop) -
     body(suite, "upload(np.ones(4))")
     assert suite.call(*RUN, "--repeat", "3").exit_code == 1
     assert cases(suite)[0]["verdict"] == "new"
+
+
+def test_schedules_run_unordered_streams_in_another_order(suite: Workshop) -> None:
+    text = """
+memory = upload(np.ones(n, np.float32))
+function = check(driver.cuModuleGetFunction(module, b"scale"))
+streams = [check(driver.cuStreamCreate(1)) for _ in range(2)]
+event = check(driver.cuEventCreate(0))
+for stream in streams:
+    values = (int(memory), 2.0, n), (ctypes.c_void_p, ctypes.c_float, ctypes.c_int)
+    check(driver.cuLaunchKernel(function, 1, 1, 1, n, 1, 1, 0, stream, values, 0))
+    check(driver.cuEventRecord(event, stream))
+    check(driver.cuStreamWaitEvent(streams[1], event, 0))
+check(driver.cuMemsetD32Async(memory, 0x3F800000, 1, streams[1]))
+check(driver.cuCtxSynchronize())
+"""
+    job = "dtypes: {alloc1: float32}\ndump: [alloc1]\nschedules: 3\n"
+    body(suite, text, job)
+    suite.call(*RUN)
+    assert suite.call("accept").exit_code == 0
+    result = suite.call(*RUN, "-v")
+    assert result.exit_code == 0, result.output
+    assert len(launch_log.read(suite.root / "runs/latest/launch.log").events) == 4 * 2 * 2  # with `by-warp`
+    change(suite, "    check(driver.cuStreamWaitEvent(streams[1], event, 0))\n", "")
+    assert suite.call(*RUN).exit_code == 1
+    (case,) = cases(suite)
+    assert "the schedules forward and reverse give different results: alloc1[0] is 1.0 and 2.0" in case["reason"]
+    assert suite.call(*RUN, "--schedule", "forward").exit_code == 0
+
+
+def test_a_failure_under_one_schedule_alone_differs(suite: Workshop) -> None:
+    text = """
+pinned = check(driver.cuMemHostAlloc(4, 0))
+ctypes.c_int.from_address(pinned).value = 7
+check(driver.cuMemcpyHtoDAsync(upload(np.ones(1, np.int32)), pinned, 4, check(driver.cuStreamCreate(1))))
+memory = check(driver.cuMemAllocManaged(4, 1))
+check(driver.cuMemcpyDtoDAsync(memory, pinned, 4, 0))
+sys.exit(0 if ctypes.c_int.from_address(int(memory)).value == 7 else "the copy is missing")
+"""
+    body(suite, text, "schedules: 2\n")
+    assert suite.call(*RUN).exit_code == 1, cases(suite)[0]["reason"]
+    (case,) = cases(suite)
+    assert case["verdict"] == "differ"
+    assert "forward runs to its end, reverse does not: the program ended with exit code 1" in case["reason"]
 
 
 def test_a_buffer_that_is_gone_differs(suite: Workshop) -> None:

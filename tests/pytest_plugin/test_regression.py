@@ -94,7 +94,7 @@ def test_baselines_are_written_compared_and_accepted(tmp_path: Path, tmp_path_fa
     assert code == 1
     assert "y (baseline): 3 of 3 differ" in text
     assert "looks like: " in text
-    assert "rule: |actual - baseline| <= " in text
+    assert "rule: |actual - expected| <= " in text
     assert "test_sum/test_scaled_3_.counts.dump is a baseline of an array that the test does not give" in text
     assert "to accept it: pytest --gpuregress-accept" in text
     assert "numbers" in text

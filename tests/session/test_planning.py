@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.execution.cuda import sanitizer
+from gpuregress.execution.workers import sanitize
 from gpuregress.foundation.errors import DeviceError, NothingToDo, UsageError
-from gpuregress.foundation.records import CaseSettings, Instruments, ReferenceKernel, Source, TimingLoop
+from gpuregress.foundation.records import CaseSettings, Instruments, ReferenceKernel, Source, TimingLoop, WholeProgram
 from gpuregress.gpu.records import replace
 from gpuregress.session import accepting, planning
 from gpuregress.session.run_request import RunRequest
@@ -98,7 +98,7 @@ def test_a_missing_tool_is_said_before_anything_runs(monkeypatch: pytest.MonkeyP
 
 
 def test_every_tool_has_a_way_to_be_asked_for() -> None:
-    assert set(sanitizer.TOOLS) == {"memcheck", "racecheck", "initcheck", "synccheck"}
+    assert set(sanitize.TOOLS) == {"memcheck", "racecheck", "initcheck", "synccheck"}
 
 
 def test_a_device_is_no_twin_of_itself() -> None:
@@ -135,3 +135,9 @@ def test_what_is_left_out_is_told() -> None:
     assert planning.apply_overrides([timed], other, CPU)[0].settings.timing is None
     assert planning.dropped_settings([timed], other, GPU) == ()
     assert planning.apply_overrides([timed], other, GPU)[0].settings.timing == TimingLoop(1, 5)
+    program = replace(fakes.case("double"), program=WholeProgram(("./suite",), "/project"))
+    (note,) = planning.dropped_settings([program], RunRequest(), replace(CPU, is_remote=True))
+    assert note.endswith(
+        "skipped: hosts of a cluster have no files of whole programs; run them on this machine, with --cluster none"
+    )
+    assert planning.dropped_settings([program], RunRequest(), CPU) == ()

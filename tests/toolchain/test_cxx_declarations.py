@@ -56,6 +56,15 @@ def test_names_are_optional_and_types_may_be_qualified() -> None:
     ]
 
 
+def test_pointers_among_template_arguments_make_no_pointer() -> None:
+    actual = _one("__global__ void k(Array<T*, 8> a, const Array<int*, 2> *b, Map<A<int>*, const float*> const &c);")
+    assert [(one.type, one.pointer, one.const) for one in actual.parameters] == [
+        ("Array<T*, 8>", False, False),
+        ("const Array<int*, 2>*", True, True),
+        ("Map<A<int>*, float*>&", False, True),
+    ]
+
+
 def test_strings_comments_and_macros_hide_nothing_and_add_nothing() -> None:
     text = """
     #define KERNEL __global__ void made(int)

@@ -6,6 +6,6 @@ The client plans, compiles and judges, as it does without a cluster. A Dask task
 - `link` is the client's side: a thread with the event loop of a Dask client. `pool` gives cases to it and takes their
   outcomes, as `workers.pool` does on one machine.
 - `host` has the functions that Dask calls on a host, and the agent that they share there.
-- `messages` are what travels. Files travel by digest: `task_files` lists those that a case reads, `content_store` keeps
-  them on a host, `replies` bring its dumps back.
+- `messages` are what travels. Files travel by digest: `sent_files` lists those that a case reads, and keeps
+  them on a host. `replies` bring its dumps back.
 """

@@ -18,10 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpuregress.execution import device_registry
 from gpuregress.execution.cluster import messages, replies
-from gpuregress.execution.cluster.content_store import ContentStore
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, HostFacts, SentFile
 from gpuregress.execution.cluster.replies import CaseFolders, task_on_host
+from gpuregress.execution.cluster.sent_files import ContentStore
 from gpuregress.execution.cuda import prerequisites
 from gpuregress.execution.workers.pool import WorkerPool
 from gpuregress.execution.workers.worker_process import DeviceSlot
@@ -401,6 +402,7 @@ def hello(dask_worker: Any) -> dict[str, Any]:
         store=agent.store.identity,
         code=code_digest(),
         architectures=architectures,
+        cpu_lack=device_registry.cpu_lack(),
     )
     plain: dict[str, Any] = to_json(facts)
     return plain
@@ -413,7 +415,7 @@ def run_cases(requests: list[bytes]) -> list[tuple[bytes, dict[str, bytes]]]:
         requests: encoded `CaseRequest`s, of one slot.
 
     Returns:
-        For each case that was begun the encoded `CaseReply`, and compressed files by digest. The cases behind these
+        For each case that was begun the encoded `CaseReply`, and compressed files by digest. The cases after these
         have not begun: the batch took too long or brings too much, or the worker cannot run them.
     """
     from distributed import get_worker  # noqa: PLC0415 - an extra; only Dask calls this

@@ -395,7 +395,7 @@ class ClusterLink:
             last = decoded[-1][0]
             if last.kind != "missing":
                 return decoded
-            if len(decoded) > 1:  # a file was removed while the batch ran: its case is sent with the others behind it
+            if len(decoded) > 1:  # a file was removed while the batch ran: its case is sent with the others after it
                 return decoded[:-1]
             lacking = {file.digest: file for request in requests for file in request.files}
             await self._send([lacking[digest] for digest in last.missing if digest in lacking], member)

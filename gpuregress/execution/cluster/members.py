@@ -140,13 +140,15 @@ def member_of(address: str, info: Mapping[str, Any], facts: HostFacts) -> Cluste
         facts: the worker's own.
 
     Raises:
-        DeviceError: what it declares cannot be.
+        DeviceError: what it declares cannot be, or it lacks the CPU device and declares no GPU.
     """
     resources = {name: int(amount) for name, amount in info.get("resources", {}).items()}
     declared = [name for name in resources if _ARCHITECTURE.fullmatch(name)]
     gpus = resources.get("GPU", 0)
     if declared and not gpus:
         raise DeviceError(f"it declares {declared[0]} and no GPU: start it with --resources 'GPU=1,{declared[0]}=1'")
+    if facts.cpu_lack and not gpus:
+        raise DeviceError(facts.cpu_lack)
     if len(declared) > 1:
         raise DeviceError(f"it declares {' and '.join(declared)}: start one worker for each architecture")
     architectures = [*declared, *facts.architectures]

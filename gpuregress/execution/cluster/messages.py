@@ -113,6 +113,7 @@ class HostFacts(Record):
         store: identity of the folder in which it keeps files; workers of one host have one.
         code: digest of the package's modules.
         architectures: of the host's GPUs, in order; asked for only where it declares GPUs.
+        cpu_lack: why the CPU device cannot be used there, and the command that fixes it; "" where it can.
     """
 
     worker: str
@@ -120,6 +121,7 @@ class HostFacts(Record):
     store: str
     code: str
     architectures: tuple[str, ...] = ()
+    cpu_lack: str = ""
 
 
 def encode(message: CaseRequest | CaseReply) -> bytes:

@@ -20,12 +20,12 @@ from pathlib import Path
 
 from msgspec import field
 
-from gpuregress.execution.cluster import link, task_files
+from gpuregress.execution.cluster import link, sent_files
 from gpuregress.execution.cluster.link import BatchLost, BatchReplied, CaseResult, ClusterLink, MembersChanged
 from gpuregress.execution.cluster.members import ClusterMember, Devices, select
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest
 from gpuregress.execution.cluster.replies import Unpacker
-from gpuregress.execution.cluster.task_files import TaskFiles
+from gpuregress.execution.cluster.sent_files import TaskFiles
 from gpuregress.execution.workers.pool import CasePool, CaseStarted
 from gpuregress.execution.workers.unfinished_cases import refused
 from gpuregress.foundation import storage
@@ -53,9 +53,9 @@ class _Slot:
     """A place for one case at a time on a member.
 
     Attributes:
-        tickets: of the batches that were given to it: one that runs, and one of short cases behind it, so that it does
+        tickets: of the batches that were given to it: one that runs, and one of short cases after it, so that it does
             not wait while the client judges.
-        is_gone: whether a batch of it was lost; what was behind that had not begun.
+        is_gone: whether a batch of it was lost; the batch after it had not begun.
     """
 
     member: ClusterMember
@@ -258,7 +258,7 @@ class ClusterPool(CasePool):
     @property
     def _room(self) -> int:
         short = int(_BATCH_S / self._times.mean_s)
-        each = 2 * short if short > 1 else 1  # a batch that runs, and the one behind it
+        each = 2 * short if short > 1 else 1  # a batch that runs, and the one after it
         return max(0, each * len(self._slots) - len(self._waiting))
 
     @property
@@ -277,7 +277,7 @@ class ClusterPool(CasePool):
                     yield from self._start(tasks, slot)
 
     def _takes(self, slot: _Slot, *, is_second: bool) -> bool:
-        """Whether a slot takes a batch now: its first one, or a second one behind short cases."""
+        """Whether a slot takes a batch now: its first one, or a second one after short cases."""
         if is_second:
             return len(slot.tickets) == 1 and self._running[slot.tickets[0]].is_short
         return not slot.tickets
@@ -373,7 +373,7 @@ class ClusterPool(CasePool):
             task=to_plain(replace(task, known={})),
             folder=str(Path(task.dumps).parent),
             files=self._files.of(task),
-            folders=task_files.folders_of(task),
+            folders=sent_files.folders_of(task),
             known=known,
         )
 

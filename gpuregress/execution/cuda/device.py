@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from types import TracebackType
 from typing import Any, Self
 
-from gpuregress.execution.cuda import cooperative, driver, faults, nvml, own_kernels
+import numpy as np
+
+from gpuregress.execution.cuda import cooperative, driver, faults, nvml
 from gpuregress.execution.cuda.memory import (
     ZONE_SIZE,
     CudaMemory,
@@ -23,14 +24,74 @@ from gpuregress.execution.cuda.textures import CudaTexture, encode_tensor_map
 from gpuregress.foundation.errors import DeviceError, FaultLocation, GpuregressError, KernelFault
 from gpuregress.foundation.records import DeviceInfo, Dim3, LaunchShape, Program, TensorMap
 from gpuregress.gpu import limits, programs
-from gpuregress.gpu.base import Device, DeviceModule, LaunchReport, Memory, check_size
+from gpuregress.gpu.base import Bytes, Device, DeviceModule, LaunchReport, Memory, check_size
 from gpuregress.gpu.descriptors import TextureDescription
 from gpuregress.gpu.records import replace
+
+# --- the harness's own kernels ----------------------------------------------------------------------------------------
+# One keeps a GPU busy while a launch is queued between its two events. The events of a launch onto an idle GPU hold
+# the host's part of it, too: from the first event's record to the kernel's start, some 10 to 30 µs. After a kernel
+# that is still busy all three wait in the GPU's own queue, and follow each other without the host. The other kernel
+# proves the GPU healthy.
+
+
+BUSY_KERNEL = "gpuregress_hold"
+BUSY_CYCLES = 400_000
+"""Duration in cycles of the SM's clock: 0.2 ms at 2 GHz, ten times the duration of queueing."""
+
+BUSY_PTX = f"""\
+.version 6.3
+.target sm_75
+.address_size 64
+.visible .entry {BUSY_KERNEL}(.param .u64 cycles)
+{{
+    .reg .pred %p<2>;
+    .reg .b64 %rd<5>;
+    ld.param.u64 %rd1, [cycles];
+    mov.u64 %rd2, %clock64;
+again:
+    mov.u64 %rd3, %clock64;
+    sub.s64 %rd4, %rd3, %rd2;
+    setp.lt.u64 %p1, %rd4, %rd1;
+    @%p1 bra again;
+    ret;
+}}
+"""
+BUSY_ARGUMENTS = BUSY_CYCLES.to_bytes(8, "little")
+
+
+PROBE_KERNEL = "gpuregress_canary"
+PROBE_THREADS = 256
+PROBE_PTX = f"""\
+.version 6.3
+.target sm_75
+.address_size 64
+.visible .entry {PROBE_KERNEL}(.param .u64 out)
+{{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<5>;
+    ld.param.u64 %rd1, [out];
+    cvta.to.global.u64 %rd2, %rd1;
+    mov.u32 %r1, %tid.x;
+    mad.lo.u32 %r2, %r1, 2654435761, 97;
+    mul.wide.u32 %rd3, %r1, 4;
+    add.s64 %rd4, %rd2, %rd3;
+    st.global.u32 [%rd4], %r2;
+    ret;
+}}
+"""
+
+
+def probe_output() -> Bytes:
+    """Return the canary's output: 2654435761 · thread + 97, modulo 2³², one uint32 for each thread."""
+    threads = np.arange(PROBE_THREADS, dtype=np.uint64)
+    return (threads * np.uint64(2654435761) + np.uint64(97)).astype(np.uint32).view(np.uint8)
+
 
 _Starter = Callable[[Dim3, Dim3, bytes, int], None]
 _FIRST_WITH_MAPS = 90
 _SPARE_BYTES = 64 << 20
-"""Left free on the card: the driver's own printf buffer, stacks and code."""
+"""Left free on the GPU: the driver's own printf buffer, stacks and code."""
 
 
 class CudaDevice(Device):
@@ -70,7 +131,7 @@ class CudaDevice(Device):
         return self._info
 
     def __enter__(self) -> Self:
-        """Acquire the card's primary context, which is created now if no other has."""
+        """Acquire the GPU's primary context, which is created now if no other has."""
         with self.guard(f"opening {self._info.name}"):
             self._acquire()
         return self
@@ -80,10 +141,8 @@ class CudaDevice(Device):
         self._context.push()
         self._events = (self._api.Event(), self._api.Event())
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Release the card; after a sticky fault without messages of pycuda."""
+    def __exit__(self, *_error: object) -> None:
+        """Release the GPU; after a sticky fault without messages of pycuda."""
         self.free_all()
         context, self._context = self._context, None
         staging, self._staging = self._staging, None
@@ -134,7 +193,7 @@ class CudaDevice(Device):
         """Give the programs that are loaded next an empty heap of the size that is wanted.
 
         Raises:
-            DeviceError: the card has not that much memory.
+            DeviceError: the GPU has not that much memory.
         """
         if self._modules or not self._heap.must_change:
             return
@@ -154,7 +213,7 @@ class CudaDevice(Device):
         """A new buffer between two red zones.
 
         Raises:
-            DeviceError: the card has not that much free.
+            DeviceError: the GPU has not that much free.
         """
         self._refuse_if_dead()
         needed = max(1, size + 2 * self._zone_size)
@@ -175,7 +234,7 @@ class CudaDevice(Device):
         return memory
 
     def view(self, name: str, size: int, address: int, *, itemsize: int = 1, zoned: bool = False) -> CudaMemory:
-        """Memory at an address on the card."""
+        """Memory at an address on the GPU."""
         return CudaMemory(
             name=name,
             size=size,
@@ -191,7 +250,7 @@ class CudaDevice(Device):
         """A texture or surface object on a buffer; see `gpu.base.Device.texture`.
 
         Raises:
-            DeviceError: the memory is not this card's, or the card refuses.
+            DeviceError: the memory is not this GPU's, or the GPU refuses.
         """
         self._refuse_if_dead()
         if not isinstance(memory, CudaMemory):
@@ -205,7 +264,7 @@ class CudaDevice(Device):
         """Encode a tensor map on a buffer; see `gpu.base.Device.tensor_map`.
 
         Raises:
-            DeviceError: the memory is too small, the card has no tensor maps, or the driver refuses this one.
+            DeviceError: the memory is too small, the GPU has no tensor maps, or the driver refuses this one.
         """
         self._refuse_if_dead()
         check_size(memory, given)
@@ -240,7 +299,7 @@ class CudaDevice(Device):
         """Run a kernel to its end, and check the red zones.
 
         Raises:
-            DeviceError: the launch is over the device's limits, or the card failed.
+            DeviceError: the launch is over the device's limits, or the GPU failed.
             KernelFault: the kernel's fault.
         """
         self._refuse_if_dead()
@@ -274,9 +333,7 @@ class CudaDevice(Device):
     def timed_exactly(self) -> Iterator[None]:
         """Inside, the host's part of a launch is not in its time: each is queued behind a kernel that is still busy."""
         with self.guard("preparing exact timing"):
-            self._hold = self._api.module_from_buffer(own_kernels.BUSY_PTX.encode() + b"\0").get_function(
-                own_kernels.BUSY_KERNEL
-            )
+            self._hold = self._api.module_from_buffer(BUSY_PTX.encode() + b"\0").get_function(BUSY_KERNEL)
         try:
             yield
         finally:
@@ -290,22 +347,20 @@ class CudaDevice(Device):
         return {name: facts[name] for name in ("sm_clock", "memory_clock", "temperature", "throttle") if name in facts}
 
     def canary(self) -> None:
-        """Prove the card healthy: one tiny kernel, whose results are checked.
+        """Prove the GPU healthy: one tiny kernel, whose results are checked.
 
         Raises:
-            DeviceError: the card is lost, or calculates wrong.
+            DeviceError: the GPU is lost, or calculates wrong.
         """
         advice = "`nvidia-smi` shows whether it is there; if it is: nvidia-smi --gpu-reset, or reboot"
         with self.guard(f"{self._info.name} does not answer ({advice})"):
-            function = self._api.module_from_buffer(own_kernels.PROBE_PTX.encode() + b"\0").get_function(
-                own_kernels.PROBE_KERNEL
-            )
-        memory = self.allocate("canary", own_kernels.PROBE_THREADS * 4, itemsize=4)
+            function = self._api.module_from_buffer(PROBE_PTX.encode() + b"\0").get_function(PROBE_KERNEL)
+        memory = self.allocate("canary", PROBE_THREADS * 4, itemsize=4)
         with self.guard(f"{self._info.name} does not answer ({advice})"):
             packed = memory.address.to_bytes(8, "little")
             starter = _plain_starter(function)
-            self._run(lambda: starter((1, 1, 1), (own_kernels.PROBE_THREADS, 1, 1), packed, 0))
-        wrong = int((memory.read() != own_kernels.probe_output()).sum())
+            self._run(lambda: starter((1, 1, 1), (PROBE_THREADS, 1, 1), packed, 0))
+        wrong = int((memory.read() != probe_output()).sum())
         self.free_all()
         if wrong:
             raise DeviceError(f"{self._info.name} computes wrong results: {wrong} bytes of a test kernel's; {advice}")
@@ -342,7 +397,7 @@ class CudaDevice(Device):
             function.set_attribute(self._api.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, size)
 
     def _starter(self, module: CudaModule, kernel: str, function: Any, shape: LaunchShape) -> _Starter:
-        """The function that starts a kernel; a grid that waits for itself must fit on the card."""
+        """The function that starts a kernel; a grid that waits for itself must fit on the GPU."""
         if not isinstance(function, cooperative.CooperativeFunction):
             return _plain_starter(function)
         with self.guard(f"preparing {module.shown(kernel)}"):
@@ -360,7 +415,7 @@ class CudaDevice(Device):
         assert self._events is not None
         start, end = self._events
         if self._hold is not None:
-            _plain_starter(self._hold)((1, 1, 1), (1, 1, 1), own_kernels.BUSY_ARGUMENTS, 0)
+            _plain_starter(self._hold)((1, 1, 1), (1, 1, 1), BUSY_ARGUMENTS, 0)
         start.record()
         start_kernel()
         end.record()

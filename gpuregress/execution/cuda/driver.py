@@ -43,11 +43,11 @@ def api() -> Any:
 
 
 def patiently(make: Callable[[], Any], seconds: float = BUSY_S) -> Any:
-    """Make a context; where the card takes one process only (compute mode), one that is just leaving is waited for.
+    """Make a context; where the GPU takes one process only (compute mode), one that is just leaving is waited for.
 
     Args:
         make: makes it.
-        seconds: how long a busy card is asked again.
+        seconds: how long a busy GPU is asked again.
     """
     late = time.monotonic() + seconds
     while True:
@@ -125,7 +125,7 @@ def describe_card(api: Any, card: Any, index: int) -> DeviceInfo:
 
 
 def _uuid(index: int) -> str:
-    """As nvidia-smi writes it, `GPU-6f0c…`; "" where the driver does not tell; a part of a card (MIG) has its own."""
+    """As nvidia-smi writes it, `GPU-6f0c…`; "" where the driver does not tell; a part of a GPU (MIG) has its own."""
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -1,4 +1,4 @@
-"""Memory on the card: buffers between their red zones, and the variables of a module."""
+"""Memory on the GPU: buffers between their red zones, and the variables of a module."""
 
 from __future__ import annotations
 
@@ -116,10 +116,10 @@ class Heap(MutableRecord):
 
 
 def reset_context(index: int) -> None:
-    """Destroy the primary context of a card, whoever else in this process holds it.
+    """Destroy the primary context of a GPU, whoever else in this process holds it.
 
     Args:
-        index: of the card, as CUDA counts.
+        index: of the GPU, as CUDA counts.
     """
     card = ctypes.c_int()
     cooperative.call("cuDeviceGet", ctypes.byref(card), index)
@@ -132,7 +132,7 @@ PIECE = 16 << 20
 _SMALL = 1 << 20
 """Below this a plain read is as fast as two pinned pieces."""
 _LARGE = 2 * PIECE
-"""Below this the driver's own copy to the card is faster (16 GB/s against 10 on an H200, above it 10 against 11)."""
+"""Below this the driver's own copy to the GPU is faster (16 GB/s against 10 on an H200, above it 10 against 11)."""
 
 Guard = Callable[[str], AbstractContextManager[None]]
 """Context that converts the driver's exceptions; takes a description of the work."""
@@ -152,16 +152,16 @@ class Staging:
         self.done = tuple(api.Event() for _ in range(2))
 
     def start(self, which: int, address: int, size: int) -> None:
-        """Begin to copy from the card into one of the pieces."""
+        """Begin to copy from the GPU into one of the pieces."""
         self._api.memcpy_dtoh_async(self.pieces[which][:size], address, self.stream)
         self.done[which].record(self.stream)
 
     def send(self, address: int, data: Bytes) -> None:
-        """Copy bytes to the card: one piece is on its way while the next is filled."""
+        """Copy bytes to the GPU: one piece is on its way while the next is filled."""
         for number, start in enumerate(range(0, data.size, PIECE)):
             which, piece = number % 2, data[start : start + PIECE]
             if number > 1:
-                self.wait(which)  # until its earlier content is on the card
+                self.wait(which)  # until its earlier content is on the GPU
             self.pieces[which][: piece.size] = piece
             self._api.memcpy_htod_async(address + start, self.pieces[which][: piece.size], self.stream)
             self.done[which].record(self.stream)
@@ -195,10 +195,10 @@ class CudaMemory(MutableRecord):
     writes: int = 0
 
     def write(self, data: Bytes, offset: int = 0) -> None:
-        """Copy bytes to the card.
+        """Copy bytes to the GPU.
 
         Raises:
-            DeviceError: they do not fit, or the card refuses.
+            DeviceError: they do not fit, or the GPU refuses.
         """
         self._check_range(offset, data.size)
         self.writes += 1
@@ -211,10 +211,10 @@ class CudaMemory(MutableRecord):
                 self._api.memcpy_htod(self.address + offset, np.ascontiguousarray(data))
 
     def read(self, offset: int = 0, size: int | None = None) -> Bytes:
-        """Copy bytes from the card into a new array.
+        """Copy bytes from the GPU into a new array.
 
         Raises:
-            DeviceError: the range is outside, or the card refuses.
+            DeviceError: the range is outside, or the GPU refuses.
         """
         count = self.size - offset if size is None else size
         self._check_range(offset, count)

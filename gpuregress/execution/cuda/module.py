@@ -1,4 +1,4 @@
-"""A program on a card: its kernels, their resources, its variables."""
+"""A program on a GPU: its kernels, their resources, its variables."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def load_module(device: Card, api: Any, program: Program) -> CudaModule:
 
 
 class CudaModule(DeviceModule):
-    """A program on the card; see `gpu.base.DeviceModule`.
+    """A program on the GPU; see `gpu.base.DeviceModule`.
 
     Args:
         device: where it was loaded.

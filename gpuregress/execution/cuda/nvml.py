@@ -1,7 +1,7 @@
-"""Clocks, temperature and modes of the cards from NVIDIA's management library, NVML.
+"""Clocks, temperature and modes of the GPUs from NVIDIA's management library, NVML.
 
 It is asked through the package nvidia-ml-py, and takes some 10 ms where nvidia-smi takes 100. Nothing here changes a
-card's state.
+GPU's state.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _REASONS = {
 
 
 def cards(bus_id: str = "", numbers: Collection[int] | None = None) -> tuple[dict[str, str], ...]:
-    """Each card's `name`, `uuid`, `temperature`, clocks, `throttle` reasons, `compute_mode`, `persistence`, `driver`.
+    """Each GPU's `name`, `uuid`, `temperature`, clocks, `throttle` reasons, `compute_mode`, `persistence`, `driver`.
 
     Args:
-        bus_id: only the card at this PCI address (`0000:1b:00.0`); all of them if "".
-        numbers: ask only these cards, counted in PCI order, as each takes time; the others have empty facts.
+        bus_id: only the GPU at this PCI address (`0000:1b:00.0`); all of them if "".
+        numbers: ask only these GPUs, counted in PCI order, as each takes time; the others have empty facts.
 
     Returns:
-        One dict a card, with the keys that the card answers; empty without the package or the library.
+        One dict a GPU, with the keys that the GPU answers; empty without the package or the library.
     """
     library = _opened()
     if library is None:
@@ -52,7 +52,7 @@ def cards(bus_id: str = "", numbers: Collection[int] | None = None) -> tuple[dic
 
 
 def architectures() -> tuple[str, ...]:
-    """Each card's `sm_90`, in PCI order; empty where one of them does not answer or is divided (MIG)."""
+    """Each GPU's `sm_90`, in PCI order; empty where one of them does not answer or is divided (MIG)."""
     library = _opened()
     if library is None:
         return ()
@@ -86,7 +86,7 @@ def _opened() -> Any:
 
 
 def _answer(library: Any, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function of the library returns; None where the card or an older driver does not answer."""
+    """What a function of the library returns; None where the GPU or an older driver does not answer."""
     try:
         return function(*arguments)
     except library.NVMLError:
@@ -100,9 +100,9 @@ def _handles(library: Any) -> list[Any]:
 
 
 def _architecture(library: Any, handle: Any) -> str:
-    """The architecture of one card; "" where the card does not answer or is divided."""
+    """The architecture of one GPU; "" where the GPU does not answer or is divided."""
     capability = _answer(library, library.nvmlDeviceGetCudaComputeCapability, handle)
-    mode = _answer(library, library.nvmlDeviceGetMigMode, handle)  # None of a card that cannot be divided
+    mode = _answer(library, library.nvmlDeviceGetMigMode, handle)  # None of a GPU that cannot be divided
     if capability is None or (mode is not None and mode[0]):
         return ""
     return "sm_{}{}".format(*capability)

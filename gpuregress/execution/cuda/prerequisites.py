@@ -1,4 +1,4 @@
-"""Prerequisites of GPU runs on this machine: driver, cards, permissions, packages."""
+"""Prerequisites of GPU runs on this machine: driver, GPUs, permissions, packages."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # cuda.h, CUdevice_attribute
 _STUB_LIBRARY = 34
 _DRIVER_MISMATCH = 803
 _INSTALL = "pip install 'gpuregress[cuda]'"
+_COMPILE = (
+    f"{_INSTALL} (pycuda is compiled: it needs a C++ compiler, and a CUDA toolkit with cuda.h, cudaProfiler.h and "
+    "curand.h, whose nvcc is on PATH)"
+)
 _DRIVER_MEND = (
     "install NVIDIA's driver (Ubuntu: sudo ubuntu-drivers install; else https://www.nvidia.com/drivers), reboot"
 )
@@ -44,7 +48,7 @@ def prerequisites() -> tuple[Prerequisite, ...]:
     return (
         _driver(),
         _permissions(),
-        _package("pycuda", "pycuda", f"{_INSTALL} (pycuda is compiled: it needs a C++ compiler and CUDA's headers)"),
+        _package("pycuda", "pycuda", _COMPILE),
         _package("nvjitlink", "nvidia-nvjitlink", _INSTALL, needed=False),
         _package("nvml", "nvidia-ml-py", _INSTALL, needed=False),
         _package("nvrtc", "nvidia-cuda-nvrtc", _INSTALL, needed=False),
@@ -103,7 +107,7 @@ def architectures() -> dict[str, str]:
 def explain_import(error: BaseException) -> str:
     """Return the reason why pycuda cannot be imported, and the fix."""
     if importlib.util.find_spec("pycuda") is None:
-        return f"--device cuda needs pycuda, which is not installed: {_INSTALL}"
+        return f"--device cuda needs pycuda, which is not installed: {_COMPILE}"
     if _library() is None or "libcuda.so" in str(error):
         return f"there is no NVIDIA driver on this machine (libcuda.so.1 is not found): {_DRIVER_MEND}"
     return (
@@ -181,8 +185,8 @@ def _card_modes() -> tuple[Prerequisite, ...]:
 def _managed() -> tuple[str, ...] | None:
     """The architectures of the GPUs that CUDA will show, without starting CUDA, which takes 0.1 s in each process.
 
-    None where only CUDA itself can tell: it is not there or a stub, counts in an order of its own, a card is divided
-    (MIG) or not permitted, or CUDA_VISIBLE_DEVICES names cards by other than numbers.
+    None where only CUDA itself can tell: it is not there or a stub, counts in an order of its own, a GPU is divided
+    (MIG) or not permitted, or CUDA_VISIBLE_DEVICES names GPUs by other than numbers.
     """
     library, order = _library(), os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     if library is None or order != "PCI_BUS_ID" or _permissions().problem:
@@ -193,7 +197,7 @@ def _managed() -> tuple[str, ...] | None:
 
 
 def _visible(cards: tuple[str, ...], wanted: str | None) -> tuple[str, ...] | None:
-    """Those of the cards that CUDA_VISIBLE_DEVICES leaves; None where it is not a plain list of them."""
+    """Those of the GPUs that CUDA_VISIBLE_DEVICES leaves; None where it is not a plain list of them."""
     if not cards or wanted is None:
         return cards or None
     numbers = [entry.strip() for entry in wanted.split(",")]
@@ -213,7 +217,7 @@ def _library() -> Any:
 @lru_cache(maxsize=1)
 def _cuda() -> tuple[int | None, int]:
     """The status of cuInit (None: no library) and the number of GPUs it shows."""
-    # As nvidia-smi counts: the same number means the same card here, in the workers and there.
+    # As nvidia-smi counts: the same number means the same GPU here, in the workers and there.
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     library = _library()
     if library is None:

@@ -1,6 +1,6 @@
-"""Texture and surface objects on the card, through the driver API, which pycuda does not offer.
+"""Texture and surface objects on the GPU, through the driver API, which pycuda does not offer.
 
-Kernels sample an array, with elements in the card's own order; the case fills and dumps the buffer.
+Kernels sample an array, with elements in the GPU's own order; the case fills and dumps the buffer.
 So the buffer is copied into the array before a launch where it has been written since, and a surface's array back into
 the buffer after each launch. Constants and structures are those of cuda.h.
 """

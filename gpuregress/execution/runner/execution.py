@@ -170,7 +170,7 @@ def run_case(
         `done`, `fault` or `error`; what a kernel or the device did wrong is never raised.
     """
     if task.case.program is not None:
-        return whole_programs.run(device.info, task, task.case.program, entering)
+        return whole_programs.run(device.info, task, task.case.program, entering, interim)
     log = LaunchLog(Path(task.log))
     launcher = Launcher(device, task, log, entering)
     above = task.storage.compress_above

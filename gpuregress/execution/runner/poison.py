@@ -50,7 +50,7 @@ class Survey(Record):
 
     def added_to(self, writes: WriteSurvey, buffer: str, *, is_unchanged: bool) -> WriteSurvey:
         """Add the counts of a buffer."""
-        writes = replace(writes, nan={**(writes.nan or {}), buffer: self.nan})
+        writes = replace(writes, nan={**writes.nan, buffer: self.nan})
         if self.unwritten:
             writes = replace(writes, unwritten={**writes.unwritten, buffer: self.unwritten})
         if self.partly:

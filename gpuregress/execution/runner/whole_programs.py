@@ -37,6 +37,7 @@ from gpuregress.foundation.records import (
     Dump,
     Fault,
     FurtherRun,
+    InstrumentReports,
     Outcome,
     RunFacts,
     Task,
@@ -46,20 +47,34 @@ from gpuregress.foundation.records import (
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import replace
 from gpuregress.gpu.schedules import FORWARD
-from gpuregress.programs import buffer_dumps
+from gpuregress.programs import buffer_dumps, environment
 from gpuregress.programs import run as program_run
 from gpuregress.programs.environment import ProgramCase
-from gpuregress.programs.records import LAUNCH, BufferContents, Incident, ProgramReport
+from gpuregress.programs.records import LAUNCH, BufferContents, Incident, ProgramReport, read_figures
 from gpuregress.store.dumps import reader, writer
 from gpuregress.store.dumps.contents import DumpContents
 
 _LAST_LINES = 20
 _MOST_OUTPUT = 1 << 20
 """Bytes of a program's output that are kept."""
+_GUARD = """IFS= read -r mark && ! read -r _ || exit
+[ -z "$1" ] || kill -s KILL -- "-$1"
+for round in 1 2 3 4 5 6 7 8 9 10; do  # while they start others
+    marked=$(grep -lszFx -- "$mark" /proc/[0-9]*/environ | grep -o '[0-9][0-9]*') || break
+    kill -s KILL $marked
+done
+rm -rf -- "${mark#*=}"
+"""
 _LOCATION = re.compile(r"(?P<file>.+?):(?P<line>\d+)\b")
 
 
-def run(info: DeviceInfo, task: Task, program: WholeProgram, entering: Callable[[str], None]) -> Outcome:
+def run(
+    info: DeviceInfo,
+    task: Task,
+    program: WholeProgram,
+    entering: Callable[[str], None],
+    interim: Callable[[Outcome, str], None],
+) -> Outcome:
     """Run the program of a case, and dump its buffers.
 
     Args:
@@ -67,22 +82,34 @@ def run(info: DeviceInfo, task: Task, program: WholeProgram, entering: Callable[
         task: the case, and the files to write.
         program: of the case.
         entering: receives `launching` when the program starts, `saving` when it has ended.
+        interim: receives the outcome so far before each run under a further schedule, and the name of the schedule.
 
     Returns:
         `done`, `fault` or `error`.
     """
     began = time.perf_counter()
     outcome = Outcome(case=task.case.name, state="done", device=info)
+    settings, repeat = task.case.settings, task.case.repeat
     try:
-        with _ran(task, program, 1, entering) as (folder, report):
-            observed = replace(outcome.observations, refused=tuple(_refusals(report)))
-            outcome = replace(outcome, output=_read(folder / program_run.OUTPUT), observations=observed)
+        with _ran(task, program, 1, settings.main_schedule, entering) as (folder, report):
+            figures = read_figures(folder)
+            counted = InstrumentReports(instructions=figures.instructions, uncounted=figures.uncounted)
+            observed = replace(outcome.observations, refused=tuple(_refusals(report)), instruments=counted)
+            output = _read(folder / program_run.OUTPUT)
+            outcome = replace(outcome, output=output, launches=figures.times, observations=observed)
             outcome = _failed(outcome, report, folder) or _dumped(outcome, task, program, folder)
-        for number in range(2, task.case.repeat + 1):
+        for number in range(2, repeat + 1):
             if outcome.state != "done":
                 break
-            with _ran(task, program, number, entering) as (folder, report):
+            with _ran(task, program, number, settings.main_schedule, entering) as (folder, report):
+                outcome = replace(outcome, launches=(*outcome.launches, *read_figures(folder).times))
                 outcome = _failed(outcome, report, folder) or _repeated(outcome, task, program, number, folder)
+        for number, schedule in enumerate(settings.schedules[1:], repeat + 1):
+            if outcome.state != "done":
+                break
+            interim(outcome, schedule)
+            with _ran(task, program, number, schedule, entering) as (folder, report):
+                outcome = _rescheduled(outcome, task, program, schedule, _failed(outcome, report, folder), folder)
     except UsageError as error:  # it cannot be started, or is none that runs here
         outcome = _error(outcome, UserCodeError(str(error)))
     except GpuregressError as error:
@@ -94,22 +121,23 @@ def run(info: DeviceInfo, task: Task, program: WholeProgram, entering: Callable[
 
 @contextlib.contextmanager
 def _ran(
-    task: Task, program: WholeProgram, number: int, entering: Callable[[str], None]
+    task: Task, program: WholeProgram, number: int, schedule: str, entering: Callable[[str], None]
 ) -> Iterator[tuple[Path, ProgramReport]]:
     """Run the program to its end; yield the folder with what it has left, for the block, and its report.
 
     Args:
         number: of the run among the case's runs, from 1.
+        schedule: under which it runs.
     """
-    settings = task.case.settings
-    schedule = settings.main_schedule
-    with storage.scratch() as folder, _killed_with_this_process():
+    # At the end, the folder is removed first: the guard does it if this process is killed meanwhile.
+    with _killed_with_this_process() as watch, storage.scratch() as folder:
+        watch(folder)
         entering("launching")
         report = program_run.run(
             program.command,
             folder,
             log=Path(task.log),
-            checks=settings.instruments.checks,
+            checks=task.case.settings.instruments.checks,
             schedule="" if schedule == FORWARD else schedule,
             report_wait=lambda _processes: None,  # the case's limit ends the wait
             case=ProgramCase(
@@ -127,26 +155,35 @@ def _ran(
 
 
 @contextlib.contextmanager
-def _killed_with_this_process() -> Iterator[None]:
+def _killed_with_this_process() -> Iterator[Callable[[Path], None]]:
     """Have all processes of the program killed if this one is, those that the program's first process started, too.
 
     The pool kills this process's group at a case's limit. Nobody does if the whole run is killed: this process is ended
-    by the system then, and a shell sees it at its end of a pipe.
+    by the system then, and a shell sees it at its end of a pipe. In both cases the shell also finds the processes that
+    the program has put into groups or sessions of their own, by the mark in their environment, and removes the folder.
+
+    Yields:
+        a function that receives the folder of the program's run before the program starts.
     """
-    if os.getpgrp() != os.getpid():  # others than the program would be in the group
-        yield
-        return
+    # Others than the program would be in another process's group.
+    group = str(os.getpgrp()) if os.getpgrp() == os.getpid() else ""
     with subprocess.Popen(
-        ["/bin/sh", "-c", 'read -r _ || kill -s KILL -- "-$1"', "sh", str(os.getpgrp())],
+        ["/bin/sh", "-c", _GUARD, "sh", group],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        text=True,
     ) as guard:
+        assert guard.stdin is not None
+
+        def watch(folder: Path) -> None:
+            print(environment.mark(str(folder)), file=guard.stdin, flush=True)
+
         try:
-            yield
+            yield watch
         finally:
-            guard.communicate(b"the program has ended\n")
+            guard.communicate("the program has ended\n")
 
 
 def _error(outcome: Outcome, error: GpuregressError, details: Sequence[str] = ()) -> Outcome:
@@ -249,29 +286,68 @@ def _dumped(outcome: Outcome, task: Task, program: WholeProgram, folder: Path) -
 
 def _repeated(outcome: Outcome, task: Task, program: WholeProgram, number: int, folder: Path) -> Outcome:
     """The outcome of the runs so far, with a repeat that is compared with the first one."""
-    described = {
-        dump.buffer: dump
-        for dump in (_described(one, folder, program) for one in buffer_dumps.read(folder, program.dump))
-    }
-    first = {dump.buffer: dump for dump in outcome.dumps}
-    odd = [name for name, dump in (first | described).items() if _shape(first, name) != _shape(described, name)]
+    described = _described_all(folder, program)
+    odd = _odd_buffer(outcome.dumps, described)
     if odd:
-        text = f"run {number} of the program left another {odd[0]}, or none: its allocations are not the same each time"
+        text = f"run {number} of the program left another {odd}, or none: its allocations are not the same each time"
         return _error(outcome, UserCodeError(text))
-    dumps = _folder_of(task, outcome.dumps).within(f"repeat-{number}")
+    digests, differing = _compared(outcome, task, described, f"repeat-{number}")
+    classes: dict[str, Determinism] = dict.fromkeys(digests, "bitwise")
+    for dump in outcome.dumps:
+        if dump.buffer in differing:
+            arrays = reader.read(Path(dump.path)).array.reshape(-1), _array(described[dump.buffer])
+            classes[dump.buffer] = determinism.classify(dtypes.parse(dump.dtype), arrays)
+    facts = RunFacts(digests=digests, determinism=classes)
+    return _with_run(outcome, FurtherRun("repeat", str(number), dumps=differing, facts=facts))
+
+
+def _rescheduled(
+    outcome: Outcome, task: Task, program: WholeProgram, schedule: str, failed: Outcome | None, folder: Path
+) -> Outcome:
+    """The outcome of the runs so far, with one under another schedule, whose failure is a difference of the case."""
+    if failed is not None and failed.observations.error == HarnessError.__name__:
+        return failed
+    if failed is not None:
+        fault = f"{failed.fault.kind}: {failed.fault.message}" if failed.fault is not None else failed.message
+        return _with_run(outcome, FurtherRun("schedule", schedule, fault=fault))
+    described = _described_all(folder, program)
+    odd = _odd_buffer(outcome.dumps, described)
+    if odd:
+        return _with_run(outcome, FurtherRun("schedule", schedule, fault=f"the program left another {odd}, or none"))
+    digests, differing = _compared(outcome, task, described, f"schedule-{schedule.replace(':', '-')}")
+    return _with_run(outcome, FurtherRun("schedule", schedule, dumps=differing, facts=RunFacts(digests=digests)))
+
+
+def _with_run(outcome: Outcome, run: FurtherRun) -> Outcome:
+    return replace(outcome, observations=replace(outcome.observations, runs=(*outcome.observations.runs, run)))
+
+
+def _compared(
+    outcome: Outcome, task: Task, described: Mapping[str, Dump], name: str
+) -> tuple[dict[str, str], dict[str, Dump]]:
+    """The digests of the buffers of a further run, and the dumps of those that are not as in the first run."""
+    dumps = _folder_of(task, outcome.dumps).within(name)
     digests: dict[str, str] = {}
     differing: dict[str, Dump] = {}
-    classes: dict[str, Determinism] = {}
-    for name, dump in first.items():
-        array, element = _array(described[name]), dtypes.parse(dump.dtype)
-        digests[name], classes[name] = writer.content_digest(array, element), "bitwise"
-        if digests[name] != dump.digest:
-            differing[name] = dumps.write(name, array, {})
-            classes[name] = determinism.classify(element, (reader.read(Path(dump.path)).array.reshape(-1), array))
-    facts = RunFacts(digests=digests, determinism=classes)
-    repeat = FurtherRun("repeat", str(number), dumps=differing, facts=facts)
-    observed = replace(outcome.observations, runs=(*outcome.observations.runs, repeat))
-    return replace(outcome, observations=observed)
+    for dump in outcome.dumps:
+        array = _array(described[dump.buffer])
+        digests[dump.buffer] = writer.content_digest(array, dtypes.parse(dump.dtype))
+        if digests[dump.buffer] != dump.digest:
+            differing[dump.buffer] = dumps.write(dump.buffer, array, {})
+    return digests, differing
+
+
+def _described_all(folder: Path, program: WholeProgram) -> dict[str, Dump]:
+    """Describe what a run has left, by buffer."""
+    described = (_described(contents, folder, program) for contents in buffer_dumps.read(folder, program.dump))
+    return {dump.buffer: dump for dump in described}
+
+
+def _odd_buffer(dumps: Sequence[Dump], described: dict[str, Dump]) -> str:
+    """The first buffer that another run has in another shape, or that one of both lacks; "" where there is none."""
+    first = {dump.buffer: dump for dump in dumps}
+    odd = [name for name, dump in (first | described).items() if _shape(first, name) != _shape(described, name)]
+    return odd[0] if odd else ""
 
 
 def _shape(dumps: Mapping[str, Dump], name: str) -> tuple[int, ...] | None:

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str], opener: Callable[[str], Device] | None = None
     """
     options = _parse(arguments)
     try:
-        task = storage.read_record(Path(options.task), Task, "run the case again")
+        task = storage.read_record(Path(options.task), Task, "run the case again", is_sealed=False)
         opened = opener(options.device) if opener else registry.open_device(options.device, bare=True)
         with opened as device:
             outcome = _run(task, device)

@@ -72,7 +72,7 @@ def main(
         except GpuregressError as error:
             channel.send({"say": "refused", "message": str(error)})
             return 1
-        except Exception as error:  # noqa: BLE001 - the parent must be told, whatever it is
+        except Exception as error:  # noqa: BLE001 - the parent must know it, whatever it is
             traceback.print_exc()
             channel.send({"say": "refused", "message": f"{device_name} cannot be opened: {_name(error)}"})
             return 1
@@ -81,7 +81,7 @@ def main(
         channel.send({"say": "ready", "device": device.info})
         _serve(channel, device)
         if driver_start is not None or device.info.card.sticky:
-            # The driver clears up behind the process in any case, and a dead context would print a page of warnings.
+            # The driver clears up after the process in any case, and a dead context would print a page of warnings.
             sys.stdout.flush()
             os._exit(0)
     return 0

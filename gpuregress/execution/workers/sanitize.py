@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
-from gpuregress.execution.cuda import sanitizer
-from gpuregress.execution.cuda.sanitizer import SanitizerReport
 from gpuregress.execution.workers.watchdog import CHECKING_S
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CodeLine, DeviceError, KernelFault
 from gpuregress.foundation.records import Case, Fault, Outcome, SanitizerFinding, SanitizerResult, Task, to_plain
-from gpuregress.gpu.records import replace
+from gpuregress.gpu.records import Record, replace
 
 _SPARE_S = 60.0
 """Before the parent's own limit, so that this process can still report it."""
@@ -69,7 +70,7 @@ def _watch(task: Task, tool: str, device: str) -> tuple[tuple[SanitizerReport, .
         # Poison counts as written: initcheck would find nothing.
         storage.write_atomic(saved, json.dumps(to_plain(task.alone(poison=tool != "initcheck"))).encode())
         program = (sys.executable, "-P", "-m", "gpuregress.execution.workers.alone", "--device", device, str(saved))
-        command = sanitizer.command(tool, program, log)
+        command = tool_command(tool, program, log)
         try:
             done = subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=CHECKING_S - _SPARE_S
@@ -77,7 +78,7 @@ def _watch(task: Task, tool: str, device: str) -> tuple[tuple[SanitizerReport, .
         except subprocess.TimeoutExpired:
             return (), f"it did not end within {CHECKING_S - _SPARE_S:g} s"
         text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    reports = sanitizer.parse(text)
+    reports = parse_log(text)
     if reports or done.returncode in (0, KernelFault.exit_code):
         return reports, ""
     return (), _last_words(done.returncode, text, done.stdout, done.stderr)
@@ -100,4 +101,146 @@ def _finding(report: SanitizerReport) -> SanitizerFinding:
         repeated=report.repeated,
         kind=report.kind,
         text=str(report),
+    )
+
+
+# --- compute-sanitizer, its command line and its log ------------------------------------------------------------------
+
+
+TOOLS = {
+    "memcheck": "accesses out of bounds and misaligned, by thread, line and nearest allocation",
+    "racecheck": "hazards in shared memory",
+    "initcheck": "reads of global memory that was never written",
+    "synccheck": "barriers that not all threads reach",
+}
+
+FOUND = 86
+"""The exit status that `tool_command` asks for where there is a report; the tool's own default is 0."""
+
+_LINE = re.compile(r"^=========(?P<indent> ?)(?P<rest>.*)$")
+_SOURCE_LINE = re.compile(r"(?P<file>[^\s:]+\.\w+):(?P<line>\d+)")
+_THREAD = re.compile(r"thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
+_HOST = re.compile(r"\s*(?:Saved host backtrace|Host Frame|=+$)|\s+in .*\.(?:so|py)\b")
+_KINDS = (
+    (r"^Invalid .*\n(.*\n)*.*misaligned", "misaligned"),
+    (r"^Invalid ", "out-of-bounds"),
+    (r"race reported|hazard", "race"),
+    (r"^Uninitialized ", "uninitialized"),
+    (r"^Barrier error", "deadlock"),
+)
+_NOT_FINDINGS = (
+    "COMPUTE-SANITIZER",
+    "ERROR SUMMARY",
+    "RACECHECK SUMMARY",
+    "LEAK SUMMARY",
+    "Target application",
+    "This tool",
+)
+
+
+class SanitizerReport(Record):
+    """One report of compute-sanitizer.
+
+    Attributes:
+        message: its first line: `Invalid __global__ write of size 4 bytes`.
+        source_line: `saxpy.cu:12`, "" where the tool names none.
+        thread: `thread (0,0,0) of block (3,0,0)`, "" likewise.
+        details: its further lines about the device, without the host's backtrace.
+        repeated: how many more like it, at the same source line, the tool reported.
+    """
+
+    message: str
+    source_line: str
+    thread: str
+    details: tuple[str, ...]
+    repeated: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The kind, of `records.FAULT_KINDS`; "" for a warning, or a report of no kernel fault."""
+        if re.match(r"warn", self.message, re.IGNORECASE):
+            return ""
+        text = "\n".join((self.message, *self.details))
+        for pattern, kind in _KINDS:
+            if re.search(pattern, text, re.IGNORECASE):
+                return kind
+        return ""
+
+    def __str__(self) -> str:
+        """Message, thread and source line."""
+        text = ", ".join(part for part in (self.message, self.thread, self.source_line) if part)
+        if self.repeated:
+            text += f" (and {self.repeated} more there)"
+        return text
+
+
+def tool_command(tool: str, program: Sequence[str], log: Path) -> list[str]:
+    """The command line that runs a program under compute-sanitizer.
+
+    Args:
+        tool: one of TOOLS.
+        program: the command line to run.
+        log: where the tool writes its report.
+
+    Raises:
+        DeviceError: compute-sanitizer is not on the PATH.
+    """
+    options = ["--tool", tool, "--error-exitcode", str(FOUND), "--log-file", str(log), "--target-processes", "all"]
+    # The harness itself reports calls that the driver refused.
+    return [find(), *options, "--report-api-errors", "no", *program]
+
+
+def find() -> str:
+    """Return the path of compute-sanitizer.
+
+    Raises:
+        DeviceError: it is not on the PATH.
+    """
+    path = shutil.which("compute-sanitizer")
+    if path is None:
+        raise DeviceError(
+            "compute-sanitizer is not on the PATH; it comes with the CUDA toolkit (apt install cuda-sanitizer), "
+            "in its bin folder"
+        )
+    return path
+
+
+def parse_log(log: str) -> tuple[SanitizerReport, ...]:
+    """Return the reports in a log; equal ones at the same source line are counted as one.
+
+    Args:
+        log: lines that begin with `=========`.
+    """
+    reports: dict[tuple[str, str], SanitizerReport] = {}
+    for block in _blocks(log):
+        report = _report(block)
+        key = (report.message, report.source_line)
+        if key in reports:
+            report = replace(reports[key], repeated=reports[key].repeated + 1)
+        reports[key] = report
+    return tuple(reports.values())
+
+
+def _blocks(log: str) -> list[list[str]]:
+    blocks: list[list[str]] = []
+    for line in log.splitlines():
+        match = _LINE.match(line)
+        if match is None or not match["rest"].strip():
+            continue
+        rest = match["rest"]
+        if not rest.startswith(" "):
+            blocks.append([])
+        if blocks and not _HOST.match(rest):
+            blocks[-1].append(rest.strip())
+    return [block for block in blocks if block and not block[0].startswith(_NOT_FINDINGS)]
+
+
+def _report(lines: list[str]) -> SanitizerReport:
+    text = "\n".join(lines)
+    source, thread = _SOURCE_LINE.search(text), _THREAD.search(text)
+    return SanitizerReport(
+        message=lines[0],
+        source_line=f"{Path(source['file']).name}:{source['line']}" if source else "",
+        thread="thread ({},{},{}) of block ({},{},{})".format(*thread.groups()) if thread else "",
+        details=tuple(lines[1:]),
     )

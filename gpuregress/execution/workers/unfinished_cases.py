@@ -75,7 +75,7 @@ def overdue(worker: Worker, task: Task, late: Phase, before: StoppedLaunch | Non
 
     Args:
         late: the phase.
-        before: what its code told that was not optimised, if that was tried before.
+        before: what its code reported that was not optimised, if that was tried before.
     """
     seconds, limit = time.monotonic() - worker.began, worker.watch.limit
     if late is Phase.COMPUTING:

@@ -51,7 +51,7 @@ class Cause(Record):
 
 
 class StoppedLaunch(Record):
-    """What a launch told when it was stopped at its limit.
+    """What a launch reported when it was stopped at its limit.
 
     Attributes:
         lines: where its threads stood, and what the dynamic checks had found; none where that is not known.
@@ -210,7 +210,7 @@ class Worker:
             os.killpg(self.process.pid, number)
 
     def cpu_s(self) -> float:
-        """Return the seconds of CPU time that its threads took; infinity where that cannot be told."""
+        """Return the seconds of CPU time that its threads took; infinity where that is not known."""
         try:
             stat = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii", errors="replace")
         except OSError:

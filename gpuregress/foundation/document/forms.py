@@ -76,7 +76,7 @@ class FormErrors(ValueError):
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True):
-    """A mapping whose keys are all known, and hold something: `fill:` with nothing behind it is a forgotten value.
+    """A mapping whose keys are all known, and hold something: `fill:` with nothing after it is a forgotten value.
 
     Attributes:
         written: the keys that the file has.
@@ -89,7 +89,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     schema_extra: ClassVar[Mapping[str, Any]] = {}
     """Further words of the mapping's JSON Schema."""
     may_be_empty: ClassVar[frozenset[str]] = frozenset()
-    """The keys that may have nothing behind them, as if they were not there."""
+    """The keys that may have nothing after them, as if they were not there."""
     is_named: ClassVar[bool] = True
     """Whether it is a section of the reference; else its JSON Schema stands where it is used."""
 

@@ -53,7 +53,7 @@ def scalar(text: str) -> str:
 
 
 def block_scalar(text: str) -> str:
-    """Render text as a scalar that is a key or stands behind one, outside braces and brackets."""
+    """Render text as a scalar that is a key or stands after one, outside braces and brackets."""
     return _flow(text)
 
 
@@ -78,7 +78,7 @@ def _entry(head: str, item: Any, indent: str) -> Iterator[str]:
 
 
 def _item(one: Any, indent: str) -> Iterator[str]:
-    """An item of a list; a mapping that is broken begins behind the dash."""
+    """An item of a list; a mapping that is broken begins after the dash."""
     if isinstance(one, dict) and one and len(indent) + 2 + len(_flow(one)) > WIDTH:
         first, *rest = _mapping(one, indent + _INDENT)
         yield f"{indent}- {first.lstrip()}"

@@ -1,7 +1,8 @@
-"""Detection of tolerances that are too loose to fail, or tighter than rounding."""
+"""Detection of limits that are too loose to fail, or tighter than rounding or a sample can meet."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 
 from gpuregress.foundation.dtypes import ElementType, Part
@@ -69,3 +70,21 @@ def over_largest(limit: float, parts: Collection[Part]) -> Iterator[str]:
 
 def _name(part: Part) -> str:
     return f"{part.scalar.name} ({part.name})" if part.name else part.scalar.name
+
+
+def ks_p_value(distance: float, expected: int, actual: int) -> float:
+    """The asymptotic p-value of the two-sample Kolmogorov-Smirnov test.
+
+    It is the probability of a distance at least this large between samples of one distribution.
+
+    Args:
+        distance: between the empirical distribution functions.
+        expected: numbers in one sample.
+        actual: numbers in the other.
+    """
+    effective = math.sqrt(expected * actual / (expected + actual))
+    scaled = (effective + 0.12 + 0.11 / effective) * distance
+    if scaled < 0.2:
+        return 1.0  # 1 - 1e-12, where the series converges slowly
+    terms = [(-1.0) ** (k - 1) * math.exp(-2 * (k * scaled) ** 2) for k in range(1, 101)]
+    return min(1.0, max(0.0, 2 * math.fsum(terms)))

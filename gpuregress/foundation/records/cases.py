@@ -409,7 +409,7 @@ class Case(Record):
     def launch_numbers(self) -> int:
         """Count the log numbers that it may take, with its repeats, samples, references and twins."""
         if self.program is not None:
-            return PROGRAM_LAUNCHES * self.repeat
+            return PROGRAM_LAUNCHES * (self.repeat + len(self.settings.schedules[1:]))
         runs = self.repeat + len(self.seeds)
         if self.settings.poison == "twice":
             runs += 1

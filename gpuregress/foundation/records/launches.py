@@ -177,7 +177,7 @@ def _extents(shape: tuple[int, ...], texture: Texture) -> tuple[int, int, int]:
     return (width, height, depth)
 
 
-# --- options of fills, a record for each set of names; their JSON objects are told apart by their keys ----------------
+# --- options of fills, a record for each set of names; their JSON objects differ by their keys ----------------
 
 
 Number = int | float

@@ -49,7 +49,7 @@ class WriteSurvey(Sparse):
         poison: the two bytes that fill outputs before the first launch, hexadecimal.
         unwritten: elements that hold the poison after the last launch.
         partly: number of elements of which one part holds the poison and another does not.
-        nan: number of elements with a NaN; None in runs of versions that did not count them.
+        nan: number of elements with a NaN.
         unchanged: dumped buffers that hold the bytes they held before the first launch.
         overwritten: filled buffers that do not hold their fill after the last launch.
     """
@@ -57,7 +57,7 @@ class WriteSurvey(Sparse):
     poison: str = ""
     unwritten: Mapping[str, UnwrittenElements] = field(default_factory=dict)
     partly: Mapping[str, int] = field(default_factory=dict)
-    nan: Mapping[str, int] | None = None
+    nan: Mapping[str, int] = field(default_factory=dict)
     unchanged: tuple[str, ...] = ()
     overwritten: Mapping[str, OverwrittenInput] = field(default_factory=dict)
 
@@ -100,7 +100,7 @@ class Timing(Sparse):
         median_ms: of the samples.
         kernels_ms: kernel → its part of each sample.
         run: number of the loop's last run among the case's runs, counted from 1.
-        sm_clock: the card's clock after the last sample, as `1980 MHz`; likewise the others, "" where not known.
+        sm_clock: the GPU's clock after the last sample, as `1980 MHz`; likewise the others, "" where not known.
     """
 
     clock: str
@@ -116,7 +116,7 @@ class Timing(Sparse):
 
 
 class SanitizerFinding(Record):
-    """One finding of compute-sanitizer; see `devices.cuda.sanitizer.SanitizerReport`.
+    """One finding of compute-sanitizer; see `SanitizerReport` of `execution.workers.sanitize`.
 
     Attributes:
         message: its first line.

@@ -53,7 +53,7 @@ class Source(Record):
         kernels: the C++ names that must be there.
         symbols: the variables that must be there.
         digest: of its text and of all that it includes when it was planned; "": it may be what it is.
-        harness: C++ text behind the source that calls a device function; then `kernels` has that function's name alone.
+        harness: C++ text after the source that calls a device function; then `kernels` has that function's name alone.
         card: the architecture whose tensor cores the CPU device emulates, `sm_80`; "": its own.
         python: the function of a `.py` that becomes the program; None for other sources.
         host_code: `blank`: NVRTC gets the source and the project's headers without host code; `keep`: as they are.
@@ -77,7 +77,7 @@ class Source(Record):
 
     @property
     def name(self) -> str:
-        """Its file's name, with the function behind it where that is the source: `softmax.py:softmax_kernel`."""
+        """Its file's name, with the function after it where that is the source: `softmax.py:softmax_kernel`."""
         file = os.path.basename(self.path)  # noqa: PTH119 - text in, text out
         return file if self.python is None else f"{file}:{self.python.function}"
 
@@ -115,7 +115,7 @@ class FunctionCall(Record):
         scope: `block`: all threads of a block make one call together.
         threads: of a block.
         result: the buffer that holds what is returned; "": nothing is returned.
-        host: the C++ text behind the source that calls it on the host; "": it is not asked for.
+        host: the C++ text after the source that calls it on the host; "": it is not asked for.
         library: the functions of the mathematical library that it calls, where its host twin is asked for.
         returns: the type of what is returned, as the source writes it.
     """

@@ -96,7 +96,7 @@ class Rule(Record):
     """A comparison rule of a buffer; all defaults: every bit equal, in order.
 
     Attributes:
-        rtol: |actual - baseline| <= atol + rtol * |baseline|; None: not given.
+        rtol: |actual - expected| <= atol + rtol * |expected|; None: not given.
         atol: see rtol.
         ulp: steps between floats of the dtype; None: not given.
         nan: whether a NaN equals a NaN.
@@ -185,7 +185,7 @@ class Bound(Record):
         return replace(self, nan="equal")
 
 
-_METRICS = {"max": "largest |error|", "mean": "mean |error|", "rms": "rms error", "l2": "|error|2 / |baseline|2"}
+_METRICS = {"max": "largest |error|", "mean": "mean |error|", "rms": "rms error", "l2": "|error|2 / |expected|2"}
 
 
 def number_text(value: float) -> str:
@@ -200,7 +200,7 @@ def bound_text(limits: Bound) -> str:
     terms = []
     if limits.has_tolerance:
         terms.append(
-            f"|actual - baseline| <= {number_text(limits.atol or 0)} + {number_text(limits.rtol or 0)} * |baseline|"
+            f"|actual - expected| <= {number_text(limits.atol or 0)} + {number_text(limits.rtol or 0)} * |expected|"
         )
     if limits.ulp is not None:
         terms.append(f"within {limits.ulp} ulp of the same sign")

@@ -370,7 +370,7 @@ class RunSummary(Record):
         started: ISO 8601, UTC.
         seconds: wall time.
         verdicts: in the order of the plan.
-        notes: what the user must be told of the run itself, whatever its verdicts are.
+        notes: what is reported of the run itself, whatever its verdicts are.
         remarks: what is worth knowing and stays true from run to run: timings and the like of cases that passed.
         missing: cases that are gone and count as failures.
         state: what became of it.

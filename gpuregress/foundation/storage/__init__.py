@@ -2,7 +2,6 @@
 
 from gpuregress.foundation.storage.atomic_writes import *
 from gpuregress.foundation.storage.compressed import *
-from gpuregress.foundation.storage.fsync import *
 from gpuregress.foundation.storage.locks import *
 from gpuregress.foundation.storage.os_errors import *
 from gpuregress.foundation.storage.paths import *

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 import zstandard
@@ -63,9 +62,7 @@ class FrameWriter:
         """The writer."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """Write the rest and the seek table, unless the block failed."""
         try:
             if error is None:

@@ -40,7 +40,7 @@ def lock(path: Path, timeout: float = 0.0) -> Iterator[None]:
         except NotImplementedError:
             raise StorageError(f"cannot lock {path}: the file system has no locks; choose another folder") from None
     try:
-        with contextlib.suppress(StorageError):  # without it, the waiting process is only told less
+        with contextlib.suppress(StorageError):  # without it, the waiting process only reports less
             write_atomic(holder, _me().encode())
         yield
     finally:

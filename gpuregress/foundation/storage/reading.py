@@ -49,19 +49,21 @@ def read_json(path: Path, advice: str) -> Any:
         raise damaged(path, advice) from None
 
 
-def read_record(path: Path, kind: type[R], advice: str) -> R:
-    """Read a record that was written as JSON, with or without a seal.
+def read_record(path: Path, kind: type[R], advice: str, *, is_sealed: bool = True) -> R:
+    """Read a record that was written as JSON.
 
     Args:
         path: the file.
         kind: its class.
         advice: what to do if it is damaged.
+        is_sealed: whether it was written with `seal`; else a user may have edited it.
 
     Raises:
         StorageError: it is not there, cannot be read, or does not hold such a record.
     """
     try:
-        return from_json(kind, _unsealed(read_json(path, advice)))
+        document = read_json(path, advice)
+        return from_json(kind, _unsealed(document) if is_sealed else document)
     except (TypeError, ValueError):
         raise damaged(path, advice) from None
 
@@ -72,12 +74,12 @@ def seal(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unsealed(document: Any) -> Any:
-    """Return a document without its seal; one of an earlier gpuregress has none."""
-    if not isinstance(document, dict) or _SEAL not in document:
-        return document
+    """Return a document without its seal."""
+    if not isinstance(document, dict):
+        raise TypeError("not an object")
     plain = {key: value for key, value in document.items() if key != _SEAL}
-    if document[_SEAL] != _digest(plain):
-        raise ValueError("the seal is that of another document")
+    if document.get(_SEAL) != _digest(plain):
+        raise ValueError("it has no seal, or that of another document")
     return plain
 
 

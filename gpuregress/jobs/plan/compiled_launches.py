@@ -21,7 +21,7 @@ from gpuregress.jobs.spec.resolve import tensor_maps
 from gpuregress.jobs.spec.resolve.launches import changed_once, number_argument
 
 SCRATCH = "scratch_of_{}"
-"""The name of the memory behind a hidden pointer of a kernel."""
+"""The name of the memory that a hidden pointer of a kernel points to."""
 
 
 def completed(case: Case, programs: Sequence[Program], references: Mapping[str, Program] | None = None) -> Case:

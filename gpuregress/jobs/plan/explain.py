@@ -299,7 +299,7 @@ def _rule(rule: Rule) -> str:
         return f"by {rule.verify}{tolerance}"
     words = []
     if rule.rtol is not None or rule.atol is not None:
-        words.append(f"|actual - baseline| <= {rule.atol or 0:g} + {rule.rtol or 0:g} * |baseline|")
+        words.append(f"|actual - expected| <= {rule.atol or 0:g} + {rule.rtol or 0:g} * |expected|")
     if rule.ulp is not None:
         words.append(f"at most {rule.ulp} ulp apart")
     if rule.outliers:

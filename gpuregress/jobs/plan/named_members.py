@@ -25,7 +25,7 @@ class _Place(Record):
     Attributes:
         offset: bytes from the beginning of the structure.
         size: bytes of the member; of a structure or an array within, up to the end of its last member.
-        padding: bytes behind a structure or an array within that no member has, and that its own size may include.
+        padding: bytes after a structure or an array within that no member has, and that its own size may include.
     """
 
     offset: int
@@ -34,7 +34,7 @@ class _Place(Record):
 
     @property
     def end(self) -> int:
-        """The byte behind it."""
+        """The byte after it."""
         return self.offset + self.size
 
     def covers(self, other: _Place) -> bool:
@@ -107,7 +107,7 @@ class _PlacedMember(Record):
         return is_room and record_layouts.end_of_data(self.argument) <= self.place.size
 
     def problem(self, end: int) -> str:
-        """Say what is wrong with it behind members that end at an offset; "" where it is right."""
+        """Say what is wrong with it after members that end at an offset; "" where it is right."""
         size, alignment = record_layouts.size_and_alignment(self.argument)
         if size != self.place.size and not self._is_padded:
             return f"has {plural(self.place.size, 'byte')}, and {plural(size, 'byte')} are given"
@@ -133,7 +133,7 @@ def _flattened(argument: Argument, prefix: str) -> Iterator[tuple[str, Argument]
 
 
 def _places(type_: TypeLayout) -> dict[str, _Place]:
-    """Return the members of a structure with their places, without bit-fields behind the first one of a word."""
+    """Return the members of a structure with their places, without bit-fields after the first one of a word."""
     places: dict[str, _Place] = {}
     end = 0
     for field in sorted(type_.fields, key=lambda field: field.offset):

@@ -134,7 +134,7 @@ class JobPrograms:
     # --- the files that stand for it ----------------------------------------------------------------------------------
 
     def _files(self, scope: Scope, command: Sequence[str]) -> tuple[Path, ...]:
-        """The files by which the program's revision is told; none if `sources` is wrong, which is reported."""
+        """The files that decide the program's revision; none if `sources` is wrong, which is reported."""
         if self._job.sources or not command:
             files = self._sources(scope)
             self._note_stale_program(command, files)

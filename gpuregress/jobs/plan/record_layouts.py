@@ -182,7 +182,7 @@ def size_and_alignment(argument: Argument) -> tuple[int, int]:
 
 
 def end_of_data(argument: Argument) -> int:
-    """Return the byte behind the last number or address of an argument: what follows is padding."""
+    """Return the byte after the last number or address of an argument: what follows is padding."""
     return max((piece.offset + piece.size for piece in _pieces(argument, 0, "")), default=0)
 
 

@@ -40,7 +40,7 @@ class Plan(Record):
 
     Attributes:
         cases: in the order of their files' names and their parameters.
-        notes: lines that the user should be told.
+        notes: lines for the user.
         broken: the jobs that are wrong, where the others are wanted nevertheless.
     """
 
@@ -144,7 +144,7 @@ def make(
 
 
 class _PlannedJobs:
-    """The cases of the selected files, and what the user is told of their jobs.
+    """The cases of the selected files, and notes on their jobs.
 
     Attributes:
         cases: of all files.

@@ -85,7 +85,7 @@ class SourceText(Record):
     """A source as its job writes it, the templates filled.
 
     Attributes:
-        text: a path, with `:function` behind it for a Python source.
+        text: a path, with `:function` after it for a Python source.
         language: of a Python source; "" of others.
     """
 

@@ -388,7 +388,7 @@ def _as_number(node: ast.expr, value: Value) -> Number:
 
 
 def _compared(node: ast.Compare, names: Parameters) -> bool:
-    """Evaluate a chain of comparisons; operands behind one that fails are not evaluated."""
+    """Evaluate a chain of comparisons; operands after one that fails are not evaluated."""
     first, left = node.left, _value(node.left, names)
     for sign, second in zip(node.ops, node.comparators, strict=True):
         if isinstance(sign, ast.Eq | ast.NotEq):

@@ -19,8 +19,7 @@ from gpuregress.foundation.records import AnyOrderFigures, Comparison, Element, 
 from gpuregress.foundation.records.rules import Bound, rule_text
 from gpuregress.gpu.records import replace
 from gpuregress.judge.compare import bipartite_matching, bounds, error_norms, tolerance_use
-from gpuregress.judge.compare.bipartite_matching import TooManyCandidates
-from gpuregress.judge.compare.candidates import Indices, MatchCriterion
+from gpuregress.judge.compare.bipartite_matching import Indices, MatchCriterion, TooManyCandidates
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 from gpuregress.judge.compare.difference_statistics import (
     FIRST,

@@ -24,7 +24,7 @@ import numpy as np
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Part
-from gpuregress.foundation.numeric import kolmogorov_smirnov, ordinals, row_hash
+from gpuregress.foundation.numeric import ordinals, row_hash, tolerances
 from gpuregress.foundation.numeric.ordinals import Array
 from gpuregress.foundation.records import (
     Comparison,
@@ -196,7 +196,7 @@ def _finite(value: float) -> float | None:
 
 def _ks(expected: NumericSample, actual: NumericSample, limit: float) -> tuple[str, KolmogorovSmirnov]:
     distance = ks_distance(expected.values, actual.values)
-    p = kolmogorov_smirnov.p_value(distance, expected.count, actual.count)
+    p = tolerances.ks_p_value(distance, expected.count, actual.count)
     figures = KolmogorovSmirnov(distance, p)
     if p >= limit:
         return "", figures

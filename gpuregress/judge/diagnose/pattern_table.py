@@ -7,7 +7,7 @@ import numpy as np
 from gpuregress.foundation.records import Finding, Launch
 from gpuregress.gpu.records import replace
 from gpuregress.judge.diagnose.evidence import Evidence, Pattern, fitting_mapping, per_part
-from gpuregress.judge.diagnose.patterns import bits, permutations, positions, summation, unwritten, values
+from gpuregress.judge.diagnose.patterns import bits, positions, summation, unwritten, values
 
 PATTERNS: dict[str, Pattern] = {
     "never written": unwritten.never_written,
@@ -20,8 +20,8 @@ PATTERNS: dict[str, Pattern] = {
     "bit": per_part(bits.flipped),
     "wrap-around": per_part(bits.wrapped),
     "signed shift": per_part(bits.shifted_sign),
-    "permutation": per_part(permutations.permuted),
-    "shift": per_part(permutations.shift),
+    "permutation": per_part(positions.permuted),
+    "shift": per_part(positions.shift),
     "factor": per_part(values.factor),
     "offset": per_part(values.offset),
     "precision": per_part(values.precision),

@@ -178,7 +178,7 @@ def _with_wrong_jobs(
 def _parts(
     context: AuditContext, jobs: Sequence[AuditedJob], parts: Sequence[AuditPart], stop: StopSignal
 ) -> list[PartResult]:
-    """Examine the jobs by each part in turn; ^C ends the one that it meets, and all behind it."""
+    """Examine the jobs by each part in turn; ^C ends the one that it meets, and all after it."""
     done: list[PartResult] = []
     end = context.until
     is_stopped = False

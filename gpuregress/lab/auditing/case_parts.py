@@ -81,7 +81,7 @@ def examine_coverage(context: AuditContext, jobs: Sequence[AuditedJob]) -> Exami
     counted = coverage_report.of_jobs(summary)
 
     def judge(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
-        if job.expects_fault:  # what is behind the fault is never executed
+        if job.expects_fault:  # what is after the fault is never executed
             return examination.does_not_apply(job.name, EXPECTS_FAULT)
         if job.name in counted:
             return _judge_coverage(context.project, job.name, verdicts, counted[job.name])

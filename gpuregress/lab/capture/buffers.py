@@ -168,7 +168,7 @@ def _groups(
     reached = {start: (start, min(start + _ALIGNMENT, region.length)) for start in starts}
     for first, end in [*touched[0], *touched[1]]:
         position = first
-        while position < end:  # a stretch may go on behind the next pointer
+        while position < end:  # a stretch may go on after the next pointer
             owner = max([start for start in starts if start <= position], default=starts[0])
             until = min([start for start in starts if start > max(position, owner)], default=end)
             until = min(end, until)

@@ -8,16 +8,18 @@ import os
 import platform
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress import __version__
-from gpuregress.foundation import storage
+from gpuregress.foundation import applications, storage
 from gpuregress.foundation.applications import LaunchChoice
 from gpuregress.foundation.errors import HarnessError, UsageError
 from gpuregress.gpu.records import Record
-from gpuregress.lab.capture import application, job_text, jobs, raw_log, records, signature
-from gpuregress.lab.capture.application import ApplicationEnd
+from gpuregress.lab.capture import job_text, jobs, raw_log, records, signature
 from gpuregress.lab.capture.jobs import CannotCapture, Target, WrittenJob
 from gpuregress.lab.capture.records import CapturedLaunch, CapturedProcess
 from gpuregress.store import launch_log
@@ -149,10 +151,10 @@ def capture(
         built = build()
         cupti = find_cupti()
     except HarnessError as error:
-        problem = application.driver_problem()
+        problem = driver_problem()
         raise HarnessError(f"{problem}. Also, {error}" if problem else str(error)) from error
     with records_of_capture(project) as raw:
-        end = application.run(command, built, cupti, raw, choice)
+        end = run_application(command, built, cupti, raw, choice)
         processes = records.read_folder(raw)
         log = project.root / FOLDER / "launch.log"
         ended_well = end.process if end.code == 0 else None
@@ -174,7 +176,7 @@ def capture(
             unfinished=unfinished,
             cut=tuple(number for number in merged.cut if number not in end.running),
             problems=tuple(problems),
-            lack="" if merged.launches else application.driver_problem(),
+            lack="" if merged.launches else driver_problem(),
         )
 
 
@@ -303,3 +305,91 @@ def _job_name(shown: str, launch: CapturedLaunch, captured: Sequence[CapturedLau
         name = f"{base}-{number}"
     names.add(name)
     return name
+
+
+# --- run of the application -------------------------------------------------------------------------------------------
+
+
+_INJECTION = "CUDA_INJECTION64_PATH"
+PROBE_S = 60.0
+
+
+class ApplicationEnd(Record):
+    """How the application ended.
+
+    Attributes:
+        code: exit code of its first process, negative for a signal.
+        process: id of that process.
+        running: ids of those of its processes that still ran some seconds later.
+    """
+
+    code: int
+    process: int = 0
+    running: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """In words; "" where it ended well."""
+        if self.code == 0:
+            return ""
+        if self.code > 0:
+            return f"the application exited with {self.code}"
+        try:
+            name = signal.Signals(-self.code).name
+        except ValueError:
+            name = f"signal {-self.code}"
+        return f"the application was ended by {name}"
+
+
+def run_application(
+    command: Sequence[str], library: Path, cupti: Path, folder: Path, choice: LaunchChoice
+) -> ApplicationEnd:
+    """Run a command with the injection library in every process of it that uses the GPU.
+
+    Args:
+        command: the program and its arguments.
+        library: the injection library.
+        cupti: the library of CUPTI.
+        folder: for the records.
+        choice: the launches whose contents are kept.
+
+    Raises:
+        UsageError: the command cannot be started, or another injection library is asked for.
+    """
+    other = os.environ.get(_INJECTION)
+    if other:
+        raise UsageError(f"{_INJECTION} names {other}, and a process has one such library only: unset it to capture")
+    environment = {
+        **os.environ,
+        _INJECTION: str(library),
+        "GPUREGRESS_CAPTURE_CUPTI": str(cupti),
+        "GPUREGRESS_CAPTURE_FOLDER": str(folder),
+        "GPUREGRESS_CAPTURE_KERNEL": choice.kernels,
+        "GPUREGRESS_CAPTURE_NTH": str(choice.nth),
+        "GPUREGRESS_CAPTURE_EVERY": str(choice.every),
+        "GPUREGRESS_CAPTURE_MAX": str(choice.most),
+        "GPUREGRESS_CAPTURE_MAX_BYTES": str(choice.max_bytes),
+        "GPUREGRESS_CAPTURE_SYNC": str(int(choice.sync)),
+        "GPUREGRESS_CAPTURE_WAIT": str(choice.wait),
+    }
+    process = applications.run(command, environment, lambda: _running(folder))
+    return ApplicationEnd(process.returncode, process.pid, _running(folder))
+
+
+def driver_problem() -> str:
+    """Describe why CUDA cannot start in the environment of an application; "" where it can.
+
+    A process of its own asks: it finds the libraries that the application would find, and a driver that hangs or
+    crashes ends only it.
+    """
+    probe = "from gpuregress.execution.cuda import prerequisites; print(prerequisites.driver_lack())"
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        command = [sys.executable, "-P", "-c", probe]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PROBE_S, check=True).stdout.strip()
+    return ""
+
+
+def _running(folder: Path) -> tuple[int, ...]:
+    """Ids of the processes that still run: each holds a lock on its log."""
+    logs = [path for path in folder.glob("*.log") if path.stem.isdecimal()]
+    return tuple(sorted(int(path.stem) for path in logs if applications.is_locked(path)))

@@ -24,7 +24,7 @@ class JobParts(Record):
     Attributes:
         launch: the captured one.
         kernel: its name in the source.
-        origin: the program and the card, in words.
+        origin: the program and the GPU, in words.
         source: the kernel's source, relative to the job.
         folder: the files of the contents, relative to the job.
         layout: its buffers.

@@ -34,7 +34,7 @@ class Pointer(Record):
     Attributes:
         at: byte of the parameter space.
         address: on the device.
-        region: number of the region behind it.
+        region: number of the region that it points to.
     """
 
     at: int

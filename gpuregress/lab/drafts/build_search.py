@@ -27,6 +27,7 @@ from gpuregress.toolchain.build_options import build_files
 from gpuregress.toolchain.build_options.database import CompileCommands
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.headers import header_search, host_headers, made_headers, virtual_headers
+from gpuregress.toolchain.host_code import reachability
 
 _MOST_HEADERS = 40
 """Missing headers that are looked for, one after the other."""
@@ -35,12 +36,15 @@ _OF_LIBRARIES = re.compile(r"__CUDA|CUB_|THRUST_|CCCL_|_CCCL|_?LIBCUDACXX|NDEBUG
 """Macros that CUDA's own headers read."""
 STAND_INS = "stand_ins"
 """The folder beside the jobs with files in place of headers that a build makes or brings."""
+_CONDITIONS = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:def|ndef)?\b(.*)", re.MULTILINE)
+_CUDA_OPTION = re.compile(r"(?:[A-Z]\w*_)?(?:BUILD|ENABLE|HAS|HAVE|USE|WITH)_CUDA")
+"""A macro that a build defines where it compiles sources in CUDA."""
 _NO_KERNEL = "\n"
 """A harness that calls nothing: the source is parsed, and none of its templates is instantiated."""
 
 
 class FoundBuild(Record):
-    """The options of a source, and what the user is told of them.
+    """The options of a source, and notes on them.
 
     Attributes:
         options: to compile with.
@@ -94,11 +98,17 @@ class _Search:
         self._absent: dict[str, Path | None] = {}
         self._stand_ins = project.configs / STAND_INS
         self._guessed: dict[str, str] = {}
+        self._classes = ""
         if not is_of_database:
             self._folders = dict.fromkeys(include_folders(self._files(self._given)), "")
 
     def found(self) -> FoundBuild:
-        self._compile()
+        cuda_options = self._cuda_options()
+        self._guessed.update(cuda_options)
+        if not self._compile() and cuda_options:
+            self._guessed.clear()
+            self._missing = ""
+            self._compile()
         needed = self._needed()
         notes: list[str] = []
         origins: list[str] = []
@@ -120,16 +130,7 @@ class _Search:
         if self._missing:
             notes.append(f"NEEDED: {self._missing}, {self._remedy(self._missing)}")
         if self._absent and not self._missing:
-            shown = compiler_messages.shown(self._stand_ins)
-            for header, made_from in self._absent.items():
-                contents = (
-                    "is empty" if made_from is None else f"has no option of {made_from.name} on but those of CUDA"
-                )
-                if made_from is not None and made_from.suffix == ".proto":
-                    contents = f"has the enumerations of {made_from.name}"
-                notes.append(
-                    f"NEEDED: {header}, {self._remedy(header)}; {shown}/{header} stands in for it and {contents}"
-                )
+            notes += self._notes_on_stand_ins()
             origins.append(
                 f"NEEDED: {first_names(list(self._absent))}, for which files in {self._stand_ins.name}/ stand in"
             )
@@ -138,12 +139,40 @@ class _Search:
             notes.append(f"left out of {self._given.origin or 'the build files'}: {'; '.join(left_out)}")
         return FoundBuild(replace(needed, origin="; ".join(origins)), tuple(notes), self._missing)
 
+    def _notes_on_stand_ins(self) -> list[str]:
+        """Write a line for each header that a file stands in for; headers of one library share theirs."""
+        alike: dict[tuple[str, str], list[str]] = {}
+        for header, made_from in self._absent.items():
+            kind = "" if made_from is None else made_from.suffix
+            library = "" if kind == ".proto" else header.rpartition("/")[0].partition("/")[0]
+            alike.setdefault((kind, library or kind or header), []).append(header)
+        notes: list[str] = []
+        for header, *others in alike.values():
+            made_from = self._absent[header]
+            contents = "is empty"
+            if made_from is None and self._classes:
+                contents = "declares the classes that the source's files name"
+            elif made_from is not None and made_from.suffix == ".proto":
+                contents = f"has the enumerations of {made_from.name}"
+            elif made_from is not None:
+                contents = f"has no option of {made_from.name} on but those of CUDA"
+            stand_in = f"{compiler_messages.shown(self._stand_ins)}/{header}"
+            note = f"NEEDED: {header}, {self._remedy(header)}; {stand_in} stands in for it and {contents}"
+            if others:
+                note += f"; it is the same with {first_names(others)}"
+            notes.append(note)
+        return notes
+
     def _remedy(self, header: str) -> str:
         """Say where a header comes from, and what brings it."""
         given = "and name its folder with --compile-commands or in compile.include"
         made_from = header_search.origin_of(header, self._source.parent)
         if made_from is not None:
             return f"which the build makes from {compiler_messages.shown(made_from)}: build the project, {given}"
+        folders = header_search.folders_with(header, self._source.parent)
+        if len(folders) > 1:
+            places = first_names([compiler_messages.shown(folder) for folder in folders])
+            return f"which this clone has in {places}: name the folder with --compile-commands or in compile.include"
         command = header_search.bringing_command(header, self._source.parent)
         if command:
             return f"of a submodule that this clone does not hold: `{command}` brings it"
@@ -164,8 +193,21 @@ class _Search:
         except OSError:
             return (self._source,)
 
-    def _compile(self) -> None:
-        """Compile the source, and add what is missing."""
+    def _cuda_options(self) -> dict[str, str]:
+        """Return the macros that turn CUDA on, as far as the source's files ask for them and nothing defines them."""
+        options: dict[str, str] = {}
+        texts = [path.read_text(encoding="utf-8", errors="replace") for path in self._files(self._options)]
+        for text in texts:
+            for condition in _CONDITIONS.findall(text):
+                options.update(dict.fromkeys(filter(_CUDA_OPTION.fullmatch, re.findall(r"\w+", condition)), ""))
+        for name in list(options):
+            is_defined = any(re.search(rf"#[ \t]*define[ \t]+{name}\b", text) for text in texts)
+            if name in self._given.defines or is_defined:
+                del options[name]
+        return options
+
+    def _compile(self) -> bool:
+        """Compile the source, and add what is missing; tell whether it compiles."""
         names = self._plain_kernels()
         for _ in range(_MOST_HEADERS):
             # With what the drafts are compiled with: the compiler's process then knows the source.
@@ -185,8 +227,9 @@ class _Search:
                 break
             else:
                 self._missing = ""
-                return
+                return True
         self._remove_stand_ins()
+        return False
 
     def _add(self, error: CompileError) -> bool:
         """Add what an error asks for; tell whether there was anything."""
@@ -211,7 +254,8 @@ class _Search:
     def _stand_in(self, header: str) -> bool:
         """Write a file in place of a header that the clone does not hold, and of the others of its library.
 
-        Where the kernels then do not compile, these files are removed, and the header is what is missing.
+        All whose contents nothing tells declare the classes that the source's files name of unknown namespaces. Where
+        the kernels then do not compile, these files are removed, and the header is what is missing.
         """
         library, has_folder, _ = header.partition("/")
         form = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*["<]({re.escape(library)}/[^">]+)', re.MULTILINE)
@@ -230,9 +274,15 @@ class _Search:
                     return False
                 storage.write_atomic(path, text.encode())
                 self._absent[name] = made_from
+            self._folders[self._stand_ins] = ""
+            untold = [self._stand_ins / name for name, made_from in self._absent.items() if made_from is None]
+            files = [path for path in self._files(self._options) if path not in untold]
+            texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
+            self._classes = made_headers.opaque_classes(texts, reachability.KNOWN_NAMESPACES)
+            for path in untold:
+                storage.write_atomic(path, self._classes.encode())
         except OSError:
             return False
-        self._folders[self._stand_ins] = ""
         return True
 
     def _remove_stand_ins(self) -> None:
@@ -269,7 +319,8 @@ class _Search:
             for folder in reversed(options.include):
                 include = tuple(other for other in options.include if other != folder)
                 without = replace(options, include=include)
-                if programs.inputs(without.applied_to(bare)).contents == inputs.contents:
+                reduced = programs.inputs(without.applied_to(bare))
+                if (reduced.contents, reduced.structure) == (inputs.contents, inputs.structure):
                     options = without
         except OSError:
             return options

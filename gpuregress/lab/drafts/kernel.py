@@ -26,11 +26,17 @@ VECTOR = re.compile(r"(u?char|u?short|u?int|u?longlong|float|double)[1-4]")
 _TEXTURES = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
 _LONGEST_NAME = 50
 """Characters of a buffer's or parameter's name, before what tells it from others; a job's names have at most 64."""
+ODD_SIZE = 1000
+"""A guess that is no multiple of a block."""
+_MOST_FUNCTORS = 3
+"""Classes that are tried in turn for a template parameter."""
 _MOST_VARIED = 2
 """Sizes that have two values each: more of them are too many cases for a first job."""
 NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
+SHARED_GUESS = "extern __shared__ array; the size is a guess"
 _EXTENT = re.compile(
-    r"n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements",
+    r"(?!\w*(?:iter|step))(?:n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?"
+    r"|w|h|dim\w*|elements)",
     re.IGNORECASE,
 )
 
@@ -71,6 +77,10 @@ class KernelDraft:
         self._compiled_kernel = compiled(source, self._kernel, build)
         if self._compiled_kernel.problem:
             self._guess_integers(source, build)
+        if self._compiled_kernel.problem:
+            self._guess_functors(source, build)
+        if self._compiled_kernel.problem:
+            self._qualify_arguments(source, build)
         self._named: list[tuple[str, CxxParameter]] = []
         for number, parameter in enumerate(declaration.parameters):
             argument = self._types.get(parameter.type, "")
@@ -91,14 +101,44 @@ class KernelDraft:
     def _guess_integers(self, source: Path, build: BuildOptions) -> None:
         """Take whole numbers for the types that are a guess, where the kernel compiles with those alone."""
         guessed = [name for name, argument in self._guessed_arguments.items() if argument == "float"]
-        chosen = {**self._types, **dict.fromkeys(guessed, "int")}
+        if guessed:
+            self._try_arguments(dict.fromkeys(guessed, "int"), source, build)
+
+    def _guess_functors(self, source: Path, build: BuildOptions) -> None:
+        """Take classes of the source for the types whose values the kernel calls, where it compiles with those."""
+        choices: list[dict[str, str]] = [{} for _ in range(_MOST_FUNCTORS)]
+        scope = self._declaration.name.rpartition("::")[0]
+        for parameter in self._declaration.parameters:
+            if parameter.type not in self._guessed_arguments or parameter.pointer:
+                continue
+            functors = types.functors(self._texts, parameter.name, self._types)[:_MOST_FUNCTORS]
+            for choice, functor in zip(choices, functors, strict=False):
+                choice[parameter.type] = f"{scope}::{functor}" if scope else functor
+        for choice in choices:
+            if choice and self._try_arguments(choice, source, build):
+                return
+
+    def _qualify_arguments(self, source: Path, build: BuildOptions) -> None:
+        """Look for names among the template arguments in the kernel's namespace, where it compiles with those."""
+        scope = self._declaration.name.rpartition("::")[0]
+        arguments: dict[str, str] = {}
+        for name, argument in self._types.items():
+            spelled = re.fullmatch(r"(\(?)([A-Za-z_].*)", argument)
+            if spelled is not None and dtype_of_type(argument) is None and argument not in ("true", "false"):
+                arguments[name] = f"{spelled[1]}{scope}::{spelled[2]}"
+        if scope and arguments:
+            self._try_arguments(arguments, source, build)
+
+    def _try_arguments(self, arguments: Mapping[str, str], source: Path, build: BuildOptions) -> bool:
+        """Take other template arguments where the kernel compiles with them; tell whether it does."""
+        chosen = {**self._types, **arguments}
         kernel = with_arguments(self._declaration.name, chosen)
         if self._is_overloaded:
             kernel = self._declaration.signature(list(chosen.values()))
-        if guessed:
-            compiled_kernel = compiled(source, kernel, build)
-            if not compiled_kernel.problem:
-                self._types, self._kernel, self._compiled_kernel = chosen, kernel, compiled_kernel
+        compiled_kernel = compiled(source, kernel, build)
+        if not compiled_kernel.problem:
+            self._types, self._kernel, self._compiled_kernel = chosen, kernel, compiled_kernel
+        return not compiled_kernel.problem
 
     def _with_compiled_types(self, source: Path, build: BuildOptions) -> KnownTypes:
         """Add the types of parameters whose members the source's words do not tell, as those of a template."""
@@ -136,7 +176,7 @@ class KernelDraft:
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """What is not known and must be told, in words."""
+        """What is not known and must be given, in words."""
         if not self._types:
             return (NO_LAUNCH,)
         chosen = ", ".join(f"{name} = {value}" for name, value in self._types.items())
@@ -166,9 +206,9 @@ class KernelDraft:
         yield f"# NEEDED: {NO_LAUNCH}."
         yield from self._compiled()
         yield "parameters:                         # every combination is a case"
-        sizes = "[1000, 4096]" if self._is_flat else "[100, 256]"
+        sizes = f"[{ODD_SIZE}, 4096]" if self._is_flat else "[100, 256]"
         if len(self._extents) > _MOST_VARIED:
-            sizes = "[1000]"
+            sizes = f"[{ODD_SIZE}]"
         for extent in self._extents:
             yield f"  {extent}: {sizes}"
         if self._is_flat:
@@ -183,7 +223,7 @@ class KernelDraft:
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
         size = "4 * block" if self._is_flat else "4 * 256"
         if self._compiled_kernel.has_dynamic_memory:
-            yield f"    shared: {size}   # bytes of its extern __shared__ array; the size is a guess"
+            yield f"    shared: {size}   # bytes of its {SHARED_GUESS}"
         else:
             yield f"    # shared: {size}              # bytes of dynamic shared memory, for an extern __shared__ array"
         yield from self._dump()
@@ -434,6 +474,11 @@ class KernelDraft:
         slot = self._slot(number, field.path)
         if slot is not None:
             return slot.name, ""
+        dtype = layouts.member_dtype(field) or ""
+        is_whole = "int" in dtype and not VECTOR.fullmatch(dtype)
+        is_extent = _EXTENT.fullmatch(field.path.rpartition(".")[2]) is not None
+        if self._extents and is_whole and is_extent and field.count == 1:
+            return f"{{{dtype}: {self._extents[0]}}}", ""
         return _guess_of_member(field), ""
 
 

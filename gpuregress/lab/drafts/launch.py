@@ -498,7 +498,7 @@ class LaunchDraft(KernelDraft):
         return sum(sizes.values())
 
     def _guessed_shape(self, buffer: str) -> str:
-        """Guess an array's size: an element for each thread of the launch, behind the largest offset that is passed."""
+        """Guess an array's size: an element for each thread of the launch, after the largest offset that is passed."""
         grid, block = self._launch.grid, self._launch.block
         if grid is None or block is None:
             return str(_ELEMENTS)
@@ -585,7 +585,7 @@ class LaunchDraft(KernelDraft):
         source = ""
         if maker is not None:
             source = f", which {maker.kernel} may make at {maker.where}: put that launch before this one"
-        # Any floating-point numbers are an input: such a guess is told and asks for nothing.
+        # Any floating-point numbers are an input: such a guess is reported and asks for nothing.
         if all(part.scalar.is_float for part in dtypes.parse(dtype).parts) and fill.text == default_fill(dtype):
             self._random.append(buffer)
             return fill.text, f"random numbers, not the program's{source}"

@@ -183,7 +183,7 @@ def refusal_lines(drafts: Sequence[Draft], where: str = "") -> list[str]:
 
     Args:
         drafts: those without a refusal are left out.
-        where: what is said behind the kernels' names.
+        where: what is said after the kernels' names.
     """
     kernels: dict[str, list[str]] = {}
     for draft in drafts:
@@ -223,7 +223,7 @@ def _draft_kernel(
     if facts is not None:
         job = LaunchDraft(kernel, source, path, facts)
     elif host is not None:
-        job = KernelDraft(kernel, source, path, build=build, known=host.types)
+        job = KernelDraft(kernel, source, path, build=build, known=host.types, texts=host.program.texts)
     else:
         job = KernelDraft(kernel, source, path, build=build)
     if job.refusal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.errors import GpuregressError, Interrupted
 from gpuregress.foundation.records import RunSummary, Verdict
 from gpuregress.gpu.records import Record
-from gpuregress.lab.drafts.kernel import NO_LAUNCH, default_fill
+from gpuregress.lab.drafts.kernel import NO_LAUNCH, ODD_SIZE, SHARED_GUESS, default_fill
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
@@ -33,11 +33,19 @@ _MOST_LONGER = 2.0
 """How much longer a case and the trials may take where the drafts took long, as on a slow machine."""
 _MOST_ROUNDS = 16
 _NEEDED = b"NEEDED"
+_FIRST_FACTOR = 2
+"""Where the first access beyond the end is within it: often one element is missing, as of offsets of rows."""
 _FACTOR = 32
 _FACTOR_OF_LARGE = 4
 _SMALL = 2**16
 """Elements."""
 _MOST_BYTES = 2**22
+_ODD_SIZES = re.compile(rf"^(  \w+: \[){ODD_SIZE}((?:, \d+)?\]$)", re.MULTILINE)
+_GUESSED_SHARED = re.compile(rf"^(    shared: )(\d+)( \* \w+   # .*{SHARED_GUESS})", re.MULTILINE)
+_SHARED_FACTOR = 4
+_MOST_SHARED = 64
+"""Bytes for each thread of a block."""
+_SIGNED = re.compile(r"\bint(?:8|16|32|64)\b")
 _FOUND_SIZE = "its size, which was found by trial for the parameters above"
 
 
@@ -82,25 +90,37 @@ class TriedJob:
         Args:
             verdicts: of all cases.
         """
-        sizes = _needed_sizes(verdicts, self.guessed)
+        is_larger = False
+        sizes = _needed_sizes(verdicts, self.guessed, self.sizes)
         if sizes and all(enlarge(self.path, size) for size in sizes):
             for size in sizes:
                 first = self.sizes.get(size.buffer, size)
                 self.sizes[size.buffer] = FoundSize(size.buffer, size.elements, first.index, first.guess)
+            is_larger = True
+        text = storage.read_bytes(self.path).decode()
+        larger = _with_larger_shared_memory(text, verdicts)
+        if larger != text:
+            self._write(text, larger, "its shared memory is larger")
+            is_larger = True
+        if is_larger:
             return True
         if not any(verdict.status in ("fault", "timeout") for verdict in verdicts):
             return False
-        text = storage.read_bytes(self.path).decode()
         while self.steps:
             step = self.steps.pop(0)
             changed = step.change(text)
             if changed != text:
-                if self.before_steps is None:
-                    self.before_steps = text.encode()
-                self.changes.append(step.words)
-                storage.write_atomic(self.path, changed.encode())
+                self._write(text, changed, step.words)
                 return True
         return False
+
+    def _write(self, text: str, changed: str, words: str) -> None:
+        """Write what a step makes of a job."""
+        if self.before_steps is None:
+            self.before_steps = text.encode()
+        if words not in self.changes:
+            self.changes.append(words)
+        storage.write_atomic(self.path, changed.encode())
 
     def restore(self) -> None:
         """Take back the steps that were of no help."""
@@ -203,6 +223,21 @@ def late(summary: RunSummary, limit_s: float) -> list[str]:
     return list(lines.values())
 
 
+def _with_larger_shared_memory(text: str, verdicts: Sequence[Verdict]) -> str:
+    """Enlarge guessed dynamic shared memory, if accesses were beyond what is no buffer of the job."""
+    guess = _GUESSED_SHARED.search(text)
+    if guess is None or int(guess[2]) >= _MOST_SHARED:
+        return text
+    for verdict in verdicts:
+        fault = verdict.outcome.fault if verdict.outcome is not None else None
+        if fault is None or fault.kind != "out-of-bounds" or not fault.location.buffer:
+            continue
+        if f"\n  {fault.location.buffer}: " not in text:
+            larger = _SHARED_FACTOR * int(guess[2])
+            return f"{text[: guess.start()]}{guess[1]}{larger}{guess[3]}{text[guess.end() :]}"
+    return text
+
+
 def _with_zeros(text: str) -> str:
     """Replace guessed contents of whole numbers, which may be indices, by zeros."""
     guess = f"fill: {default_fill('int32')}"
@@ -221,6 +256,16 @@ def _with_smaller_numbers(text: str, most: int) -> str:
         return f"{match[1]}{number}{match[3]}{number}{match[4]}"
 
     return re.sub(r"^(  \w+: \[)(\d+)(\]   # NEEDED: its value; )\2( is a guess)", smaller, text, flags=re.MULTILINE)
+
+
+def _with_none(text: str) -> str:
+    """Replace zeros in the place of guessed contents by -1, where they may be indices: -1 often stands for none."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        is_guess = "NEEDED: its contents" in line or NO_LAUNCH in text
+        if is_guess and _SIGNED.search(line.partition("shape:")[0]):
+            lines[number] = line.replace("fill: zeros", "fill: {value: -1}")
+    return "\n".join(lines)
 
 
 class _Step(Record):
@@ -254,6 +299,8 @@ _STEPS: tuple[_Step, ...] = (
     ),
     _Step("guessed arguments are zeros", _with_zero_arguments),
     _Step("guessed numbers are at most 8", lambda text: _with_smaller_numbers(text, 8)),
+    _Step("guessed sizes are multiples of a block", lambda text: _ODD_SIZES.sub(r"\g<1>1024\2", text)),
+    _Step("guessed contents of signed numbers are -1", _with_none),
 )
 
 
@@ -271,8 +318,14 @@ def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
     return summary
 
 
-def _needed_sizes(verdicts: Sequence[Verdict], guessed: tuple[str, ...]) -> list[FoundSize]:
-    """Return the buffers that cases accessed beyond their ends, with the elements that they get."""
+def _needed_sizes(verdicts: Sequence[Verdict], guessed: tuple[str, ...], found: Collection[str]) -> list[FoundSize]:
+    """Return the buffers that cases accessed beyond their ends, with the elements that they get.
+
+    Args:
+        verdicts: of the cases.
+        guessed: the buffers whose size is a guess.
+        found: those that were enlarged before.
+    """
     sizes: dict[str, FoundSize] = {}
     for verdict in verdicts:
         if verdict.outcome is None or verdict.outcome.fault is None:
@@ -284,6 +337,8 @@ def _needed_sizes(verdicts: Sequence[Verdict], guessed: tuple[str, ...]) -> list
         if location.index is None or location.index < 0 or location.elements is None or location.size is None:
             continue
         factor = _FACTOR if location.elements <= _SMALL else _FACTOR_OF_LARGE
+        if location.buffer not in found and location.index < _FIRST_FACTOR * location.elements:
+            factor = _FIRST_FACTOR
         elements = max(factor * location.elements, location.index + location.size)
         size = FoundSize(location.buffer, elements, location.index, location.elements)
         sizes[location.buffer] = max(size, sizes.get(location.buffer, size), key=lambda found: found.elements)

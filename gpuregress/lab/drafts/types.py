@@ -15,8 +15,9 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.host_programs import structures
 from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.session import compilation
-from gpuregress.toolchain import layouts, programs
+from gpuregress.toolchain import cxx_declarations, layouts, programs
 from gpuregress.toolchain.build_options.options import BuildOptions
+from gpuregress.toolchain.cxx_declarations import WORD
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.layouts import DataMember
 
@@ -24,6 +25,11 @@ _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|t
 _ASKED_TYPE = re.compile(r"gpuregress_layout::plain<(.+?)>::type")
 """A type in an error of the question."""
 _UNDEFINED = re.compile(r'^gpuregress_call.*: error: identifier "(\w+)" is undefined', re.MULTILINE)
+_FUNCTOR = re.compile(
+    r"(?:\btemplate\s*<(?P<template>[^<>{};]*)>\s*)?\b(?:struct|class)\s+(?P<name>\w+)\s*(?::[^{};]*)?\{"
+    r"(?:(?!\}\s*;).)*?\boperator\s*\(\s*\)\s*\((?P<parameters>[^()]*)\)",
+    re.DOTALL,
+)
 _NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, <>]+>(::\w+)*)?")
 
 
@@ -138,6 +144,41 @@ def spelled_out(type_: str, texts: Sequence[str], arguments: Mapping[str, str]) 
             type_ = alias
             break
     return re.sub(r"(?<![\w:])[A-Za-z_]\w*", lambda match: arguments.get(match[0], match[0]), type_)
+
+
+def functors(texts: Sequence[str], value: str, arguments: Mapping[str, str]) -> list[str]:
+    """List the classes whose values can be called as a kernel calls a parameter, templates with arguments.
+
+    Args:
+        texts: of the files.
+        value: the parameter.
+        arguments: template parameter of the kernel → argument.
+    """
+    call = re.compile(rf"(?<![\w.>]){re.escape(value)}\s*\(")
+    counts = {_argument_count(text[match.end() :]) for text in texts for match in call.finditer(text)}
+    first = next(iter(arguments.values()), "float")
+    found: dict[str, None] = {}
+    for text in texts:
+        for match in _FUNCTOR.finditer(text):
+            template = cxx_declarations.split(WORD.findall(match["template"] or ""))
+            if any(words[0] not in ("typename", "class") for words in template):
+                continue
+            given = ", ".join(arguments.get(words[-1], first) for words in template)
+            if len(cxx_declarations.split(WORD.findall(match["parameters"]))) in counts:
+                found[f"{match['name']}<{given}>" if template else match["name"]] = None
+    return list(found)
+
+
+def _argument_count(text: str) -> int:
+    """Count the arguments of a call whose bracket is open."""
+    words: list[str] = []
+    depth = 1
+    for word in WORD.finditer(text):
+        depth += (word[0] == "(") - (word[0] == ")")
+        if depth == 0:
+            break
+        words.append(word[0])
+    return len(cxx_declarations.split(words))
 
 
 def of_kernel(source: Path, build: BuildOptions, kernel: str, others: Sequence[str] = ()) -> tuple[TypeLayout, ...]:

@@ -294,7 +294,7 @@ class FindingWriter:
             head.append(doubt)
         try:
             path, text, is_known = self._written(job, moved, head)
-        except StorageError as error:  # what was found is told all the same
+        except StorageError as error:  # what was found is reported all the same
             return replace(finding, stopped=one_line(str(error)))
         return replace(finding, path=self._shown(path), text=text, is_known=is_known, stopped=stopped)
 

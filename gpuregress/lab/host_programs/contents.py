@@ -1,6 +1,6 @@
 """Contents of arrays in host code: what the program stores, and whether that tells every element.
 
-A loop is run for a few turns only, so what it stores is told by its first turns: all elements have one value, one range
+A loop is run for a few turns only, so what it stores follows from these: all elements have one value, one range
 of random numbers, or their index. Whatever does not fit makes the contents uncertain.
 """
 
@@ -37,7 +37,7 @@ class ArrayContents(Record):
         return replace(self, begin=None)
 
     def reaching(self, offset: HostScalar, size: object) -> ArrayContents:
-        """Return the contents behind a set or a copy that reaches from an offset (elements) over a size (bytes)."""
+        """Return the contents after a set or a copy that reaches from an offset (elements) over a size (bytes)."""
         if self.begin is None or not isinstance(size, HostScalar) or not size.is_known:
             return replace(self, begin=None)
         if offset.number != 0 or not offset.is_known:
@@ -45,7 +45,7 @@ class ArrayContents(Record):
         return replace(self, begin=max(self.begin, size.number))
 
     def with_element(self, index: HostScalar | None, value: object, *, is_chosen: bool = False) -> ArrayContents:
-        """Return the contents behind a store to an element.
+        """Return the contents after a store to an element.
 
         Args:
             index: of the element; None where it is not known.
@@ -67,12 +67,12 @@ class ArrayContents(Record):
         return self.is_filled and self.stored is None
 
     def with_all(self, value: object) -> ArrayContents:
-        """Return the contents behind a store of one value to all elements."""
+        """Return the contents after a store of one value to all elements."""
         known = value if isinstance(value, HostScalar) else None
         return ArrayContents(known, is_filled=True, is_certain=known is not None, begin=None)
 
     def with_copy(self, source: ArrayContents, *, is_whole: bool) -> ArrayContents:
-        """Return the contents behind a copy from another array.
+        """Return the contents after a copy from another array.
 
         Args:
             source: what is copied.
@@ -89,7 +89,7 @@ class ArrayContents(Record):
         )
 
     def zeroed(self, *, is_whole: bool) -> ArrayContents:
-        """Return the contents behind a `memset` to zero.
+        """Return the contents after a `memset` to zero.
 
         Args:
             is_whole: whether it covers the array.
@@ -97,7 +97,7 @@ class ArrayContents(Record):
         return replace(self, is_zeroed=True, is_certain=is_whole and not self.is_filled and self.is_certain)
 
     def changed(self) -> ArrayContents:
-        """Return the contents behind something that is not understood."""
+        """Return the contents after something that is not understood."""
         return replace(self, is_filled=True, is_certain=False, begin=None)
 
 

@@ -132,7 +132,7 @@ class HostStatements(HostDeclarations):
 
     @contextmanager
     def _not_left(self) -> Iterator[None]:
-        """Go on behind a `break` on an unknown condition."""
+        """Go on after a `break` on an unknown condition."""
         try:
             yield
         except LoopLeft:

@@ -81,7 +81,7 @@ class HostCell:
 
 
 class ElementCell(HostCell):
-    """An element of an array, which is not told apart from the others.
+    """An element of an array, which is not distinguished from the others.
 
     Args:
         memory: the array.

@@ -14,7 +14,7 @@ from gpuregress.gpu.records import Record
 from gpuregress.lab.host_programs import library, scalars, structures
 from gpuregress.lab.host_programs.scalars import HostScalar, constant
 from gpuregress.lab.host_programs.structures import StructureDefinition
-from gpuregress.toolchain import cxx_declarations
+from gpuregress.toolchain import cxx_declarations, macro_calls
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.host_code import declarations, grammar
 from gpuregress.toolchain.host_code.preprocessing import (
@@ -27,6 +27,7 @@ from gpuregress.toolchain.host_code.preprocessing import (
     without_strings,
     words_of,
 )
+from gpuregress.toolchain.macro_calls import MacroText
 
 _SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _MOST_FILES = 40
@@ -488,14 +489,18 @@ def selected(text: CxxText, defined: dict[str, Macro]) -> str:
 
 
 def _with_launches(code: str, defined: Mapping[str, Macro]) -> str:
-    """Put the bodies of macros without parameters that launch kernels in the place of their names."""
+    """Put the bodies of macros that launch kernels in the place of their names, and of calls that make functions.
+
+    What makes kernels is expanded, too: the grammar would misread what stands behind a call without a semicolon.
+    """
     bodies: dict[str, str] = {}
     for name, macro in defined.items():
         if "<<<" in macro.body and not macro.is_function:
             bodies[name] = macro.body.replace("\\\n", " ")
-    if not bodies:
-        return code
-    return re.sub(rf"{words_of(tuple(bodies))}\b", lambda match: bodies[match[0]], code)
+    if bodies:
+        code = re.sub(rf"{words_of(tuple(bodies))}\b", lambda match: bodies[match[0]], code)
+    functions = {name: MacroText(macro.body, macro.parameters) for name, macro in defined.items() if macro.is_function}
+    return macro_calls.expanded(macro_calls.expanded(code, functions, "__global__"), functions, "<<<")
 
 
 def _define(text: CxxText, directive: Directive, defined: dict[str, Macro]) -> None:

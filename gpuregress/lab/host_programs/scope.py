@@ -163,7 +163,8 @@ class HostScope:
         macro = self.program.macros.get(word)
         if macro is not None and not macro.is_function and macro.body:
             return macro.body
-        cell = self._cell(word)
+        is_qualified = match.string[: match.start()].rstrip().endswith("::")
+        cell = None if is_qualified else self._cell(word)
         if cell is not None and isinstance(cell.value, HostScalar) and cell.value.is_known:
             return str(cell.value.number)  # a template argument
         return word

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.host_code import declarations, grammar
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macros, without_strings
@@ -88,18 +89,12 @@ def _closure(views: Sequence[View], macros: Macros, roots: Sequence[str]) -> fro
                 *(name for member in _functions(declaration.members) for name in member.names),
             }:
                 texts[name].append(view.bare[declaration.start : declaration.end])
-    found: set[str] = set()
-    pending = list(roots)
-    while pending:
-        word = pending.pop()
-        if word in found:
-            continue
-        found.add(word)
-        for text in texts.get(word, ()):
-            pending += WORD.findall(text)
-        for macro in macros.named.get(word, ()):
-            pending += WORD.findall(macro.body)
-    return frozenset(found)
+
+    def named(word: str) -> Iterator[str]:
+        for text in (*texts.get(word, ()), *(macro.body for macro in macros.named.get(word, ()))):
+            yield from WORD.findall(text)
+
+    return frozenset(reachable_from(roots, named))
 
 
 def _bodies(declared: Iterable[Declared], wanted: frozenset[str]) -> Iterator[tuple[int, int]]:

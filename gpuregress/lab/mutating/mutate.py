@@ -502,7 +502,7 @@ def mutate_each(
         project: whose.
         selectors: jobs, cases of them, or globs.
         request: for each job.
-        progress: shows the events of a job until its results are told.
+        progress: shows the events of a job until its results are reported.
 
     Raises:
         GpuregressError: the selectors mean nothing, or there is one job alone, and it cannot be tried.

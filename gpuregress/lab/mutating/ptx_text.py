@@ -34,7 +34,7 @@ class Operand(Record):
 
     @property
     def end(self) -> int:
-        """The offset behind it."""
+        """The offset after it."""
         return self.start + len(self.text)
 
 
@@ -44,7 +44,7 @@ class PtxInstruction(Record):
     Attributes:
         start: offset of its guard, or of its opcode.
         opcode_at: offset of its opcode.
-        end: offset behind its semicolon.
+        end: offset after its semicolon.
         guard: `%p1`, `!%p1`, "" without one.
         opcode: with its modifiers.
         operands: in order.
@@ -137,7 +137,7 @@ class PtxText:
                 yield match
 
     def label_at(self, name: str, after: int) -> int:
-        """Return the offset of a label behind an offset, -1 where there is none."""
+        """Return the offset of a label after an offset, -1 where there is none."""
         match = re.compile(rf"(?<![\w$]){re.escape(name)}\s*:").search(self.bare, after)
         if match is None:
             return -1
@@ -181,7 +181,7 @@ class PtxText:
             position = match.end()
 
     def _behind(self, mark: str, start: int, end: int) -> int:
-        """Return the offset behind the next mark, or the end of the body."""
+        """Return the offset after the next mark, or the end of the body."""
         stop = self.bare.find(mark, start, end)
         if stop < 0:
             return end

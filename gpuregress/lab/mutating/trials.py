@@ -112,7 +112,7 @@ _CHECKED_FACTOR = 5.0
 AHEAD = 2
 """Variations for each compiler that are compiled before a worker is free for them."""
 _GRACE_S = 5.0
-"""Seconds behind the end of the time in which variations that have begun may go on to their next case."""
+"""Seconds after the end of the time in which variations that have begun may go on to their next case."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

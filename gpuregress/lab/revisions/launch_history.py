@@ -43,7 +43,7 @@ def with_first_wrong(
     buffers: Sequence[BufferVerdict],
     differs: Differs,
 ) -> tuple[BufferVerdict, ...]:
-    """Add the first wrong launch to the buffers that differ, where it can be told.
+    """Add the first wrong launch to the buffers that differ, where it is known.
 
     Args:
         project: whose baselines and runs the dumps are from.

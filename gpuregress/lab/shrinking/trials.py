@@ -71,7 +71,7 @@ def failure_of(case: Case, verdict: Verdict | None) -> Failure | None:
     fault = outcome.fault if outcome is not None else None
     if fault is not None:
         kernel = case.launches[fault.position].kernel if fault.position is not None else ""
-        buffers = frozenset([fault.location.buffer]) & case.buffers.keys()
+        buffers = frozenset({fault.location.buffer} & case.buffers.keys())
         return Failure(verdict.status, fault.kind, kernel, buffers, message=verdict.reason)
     sides = tuple(
         (buffer.name, compared.against)

@@ -31,7 +31,7 @@ EXPORTED Result cuDriverGetVersion(int *version) {
 }
 
 /* A kernel's fault ends the use of memory and kernels, not questions about the device and the stack of contexts. */
-#define IS_STARTED() CHECK(ready() != NOT_INITIALIZED, NOT_INITIALIZED)
+#define IS_STARTED() CHECK(is_initialized(), NOT_INITIALIZED)
 
 #define DEVICE_CALL(device, condition)                                                                                \
     do {                                                                                                              \
@@ -282,7 +282,12 @@ EXPORTED Result cuCtxGetApiVersion(Context *context, unsigned *version) {
     return SUCCESS;
 }
 
-EXPORTED Result cuCtxSynchronize(void) { order_program_after_all(); return ready_with_context(); }
+EXPORTED Result cuCtxSynchronize(void) {
+    Result result = check_captures(NULL, FORBIDDEN);
+    if (result) return result;
+    order_program_after_all();
+    return ready_with_context();
+}
 EXPORTED Result cuCtxSynchronize_v2(Context *context) {
     order_program_after_all();
     CHECK(!ready(), ready());
@@ -388,15 +393,27 @@ EXPORTED Result cuDevicePrimaryCtxGetState(Device device, unsigned *flags, int *
 
 /* --- streams --------------------------------------------------------------------------------------------------------- */
 
-static Stream legacy_stream = {.kind = STREAM, .id = 1}, thread_stream = {.kind = STREAM, .id = 2};
+static Stream legacy_stream = {.kind = STREAM, .id = 1};
 static uint64_t last_stream = 2;
+
+/* The default stream of this thread; that of the first thread that uses it is stream 2. */
+static Stream *thread_stream(void) {
+    static Stream of_first_thread = {.kind = STREAM, .id = 2};
+    static bool is_taken;
+    static _Thread_local Stream *own;
+    if (own) return own;
+    lock();
+    own = is_taken ? calloc(1, sizeof *own) : &of_first_thread;
+    if (is_taken && own) *own = (Stream){.kind = STREAM, .id = ++last_stream};
+    is_taken = true;
+    unlock();
+    if (own) begin_ordering(own);
+    return own;
+}
 
 Stream *real_stream(void *handle) {
     if (handle == NULL || handle == (void *)1) return &legacy_stream;
-    if (handle == (void *)2) {
-        begin_ordering(&thread_stream);
-        return &thread_stream;
-    }
+    if (handle == (void *)2) return thread_stream();
     Stream *stream = handle;
     return stream->kind == STREAM ? stream : NULL;
 }
@@ -423,12 +440,18 @@ EXPORTED Result cuStreamCreate(Stream **stream, unsigned flags) { return cuStrea
 
 EXPORTED Result cuStreamDestroy_v2(Stream *given) {
     STREAM_CALL(given, true);
-    CHECK(stream->id > 2, INVALID_HANDLE);
+    CHECK((uintptr_t)given > 2, INVALID_HANDLE);
     stream->kind = 0; /* kept, so that later uses of the handle are recognised */
     return SUCCESS;
 }
 
-EXPORTED Result cuStreamSynchronize(void *given) { STREAM_CALL(given, true); order_program_after_stream(stream); return SUCCESS; }
+EXPORTED Result cuStreamSynchronize(void *given) {
+    STREAM_CALL(given, true);
+    Result result = check_captures(stream, UNSAFE);
+    if (result) return result;
+    order_program_after_stream(stream);
+    return ready();
+}
 EXPORTED Result cuStreamQuery(void *given) { return cuStreamSynchronize(given); }
 EXPORTED Result cuStreamGetPriority(void *given, int *priority) { STREAM_CALL(given, priority); *priority = stream->priority; return SUCCESS; }
 EXPORTED Result cuStreamGetFlags(void *given, unsigned *flags) { STREAM_CALL(given, flags); *flags = stream->flags; return SUCCESS; }
@@ -442,26 +465,6 @@ EXPORTED Result cuStreamGetCtx(void *given, Context **context) {
 EXPORTED Result cuStreamGetCtx_v2(void *given, Context **context, void **green) {
     if (green) *green = NULL;
     return cuStreamGetCtx(given, context);
-}
-EXPORTED Result cuStreamIsCapturing(void *given, int *status) { STREAM_CALL(given, status); *status = 0; return SUCCESS; }
-EXPORTED Result cuStreamGetCaptureInfo_v2(void *given, int *status, uint64_t *id, void **graph, const void **nodes, size_t *count) {
-    STREAM_CALL(given, status);
-    *status = 0;
-    (void)id, (void)graph, (void)nodes, (void)count;
-    return SUCCESS;
-}
-EXPORTED Result cuStreamGetCaptureInfo_v3(
-    void *given, int *status, uint64_t *id, void **graph, const void **nodes, const void **edges, size_t *count) {
-    (void)edges;
-    return cuStreamGetCaptureInfo_v2(given, status, id, graph, nodes, count);
-}
-EXPORTED Result cuThreadExchangeStreamCaptureMode(int *mode) {
-    static _Thread_local int current;
-    CHECK(mode && *mode >= 0 && *mode <= 2, INVALID_VALUE);
-    int before = current;
-    current = *mode;
-    *mode = before;
-    return SUCCESS;
 }
 EXPORTED Result cuStreamAttachMemAsync(void *given, Address address, size_t size, unsigned flags) {
     (void)size, (void)flags;
@@ -487,29 +490,37 @@ EXPORTED Result cuStreamSetAttribute(void *given, int attribute, const void *val
 EXPORTED Result cuStreamAddCallback(void *given, void (*function)(void *, Result, void *), void *data, unsigned flags) {
     (void)flags;
     STREAM_CALL(given, function);
+    Result result = check_captures(stream, SAFE);
+    if (result) return result;
+    run_work_until(stream->clock);
     function(given, SUCCESS, data);
+    return SUCCESS;
+}
+
+typedef struct {
+    void (*function)(void *);
+    void *data;
+} HostCall;
+
+static Result call_host(void *work, Stream *stream) {
+    const HostCall *call = work;
+    run_work_until(stream->clock);
+    call->function(call->data);
     return SUCCESS;
 }
 
 EXPORTED Result cuLaunchHostFunc(void *given, void (*function)(void *), void *data) {
     STREAM_CALL(given, function);
-    function(data);
-    return SUCCESS;
+    HostCall call = {function, data};
+    return is_capturing(stream) ? record_call(stream, HOST_NODE, call_host, &call, sizeof call) : call_host(&call, stream);
 }
 
-static Result write_value(void *given, Address address, uint64_t value, size_t size) {
-    STREAM_CALL(given, address % size == 0);
-    char *bytes = device_bytes(address, size);
-    CHECK(bytes, INVALID_VALUE);
-    memcpy(bytes, &value, size);
-    note_written(address, size);
-    return SUCCESS;
-}
-
-/* All that came before on any stream is done: what is not there now never comes. */
+/* All that was called before, on any stream, is done: what is not there now never comes. */
 static Result wait_value(void *given, Address address, uint64_t wanted, unsigned flags, size_t size) {
     STREAM_CALL(given, address % size == 0);
+    if (is_capturing(stream)) return missing("cuStreamWaitValue while a stream is captured");
     uint64_t value = 0, mask = size == 8 ? ~0ull : 0xffffffffull;
+    run_all_work();
     char *bytes = device_bytes(address, size);
     CHECK(bytes, INVALID_VALUE);
     memcpy(&value, bytes, size);
@@ -523,8 +534,6 @@ static Result wait_value(void *given, Address address, uint64_t wanted, unsigned
     return is_there ? SUCCESS : missing("cuStreamWaitValue for a value that a later call writes");
 }
 
-EXPORTED Result cuStreamWriteValue32_v2(void *stream, Address address, uint32_t value, unsigned flags) { (void)flags; return write_value(stream, address, value, 4); }
-EXPORTED Result cuStreamWriteValue64_v2(void *stream, Address address, uint64_t value, unsigned flags) { (void)flags; return write_value(stream, address, value, 8); }
 EXPORTED Result cuStreamWaitValue32_v2(void *stream, Address address, uint32_t value, unsigned flags) { return wait_value(stream, address, value, flags, 4); }
 EXPORTED Result cuStreamWaitValue64_v2(void *stream, Address address, uint64_t value, unsigned flags) { return wait_value(stream, address, value, flags, 8); }
 
@@ -549,14 +558,26 @@ EXPORTED Result cuEventDestroy_v2(Event *event) {
     return SUCCESS;
 }
 
-EXPORTED Result cuEventRecord(Event *event, void *given) {
+static Result record(void *task, const Order *order) {
     struct timespec now;
+    Event *event;
+    memcpy(&event, task, sizeof event);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    event->time_ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+    event->pending--;
+    (void)order;
+    return SUCCESS;
+}
+
+EXPORTED Result cuEventRecord(Event *event, void *given) {
     STREAM_CALL(given, true);
     CHECK(IS(event, EVENT), INVALID_HANDLE);
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    order_event(event, stream);
-    event->time_ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-    return SUCCESS;
+    if (is_capturing(stream)) return capture_event(event, stream);
+    event->captured = NULL;
+    event->pending++;
+    Result result = submit(stream, record, &event, sizeof event, false);
+    memcpy(event->clock, stream->clock, sizeof event->clock);
+    return result;
 }
 
 EXPORTED Result cuEventRecordWithFlags(Event *event, void *given, unsigned flags) { (void)flags; return cuEventRecord(event, given); }
@@ -564,8 +585,9 @@ EXPORTED Result cuEventRecordWithFlags(Event *event, void *given, unsigned flags
 static Result check_event(Event *event) {
     CHECK(!ready(), ready());
     CHECK(IS(event, EVENT), INVALID_HANDLE);
+    if (event->captured) return check_captured_event(event);
     order_program_after_event(event);
-    return SUCCESS;
+    return ready();
 }
 
 EXPORTED Result cuEventQuery(Event *event) { return check_event(event); }
@@ -573,6 +595,7 @@ EXPORTED Result cuEventSynchronize(Event *event) { return check_event(event); }
 EXPORTED Result cuStreamWaitEvent(void *given, Event *event, unsigned flags) {
     STREAM_CALL(given, flags <= 1);
     CHECK(IS(event, EVENT), INVALID_HANDLE);
+    if (is_capturing(stream) || event->captured) return capture_wait(stream, event);
     order_after_event(stream, event);
     return SUCCESS;
 }
@@ -581,6 +604,7 @@ EXPORTED Result cuEventElapsedTime(float *elapsed_ms, Event *start, Event *end) 
     CHECK(!ready(), ready());
     CHECK(elapsed_ms, INVALID_VALUE);
     CHECK(IS(start, EVENT) && IS(end, EVENT), INVALID_HANDLE);
+    CHECK(!start->pending && !end->pending, NOT_READY);
     CHECK(!((start->flags | end->flags) & DISABLE_TIMING) && start->time_ms >= 0 && end->time_ms >= 0, INVALID_HANDLE);
     *elapsed_ms = (float)(end->time_ms - start->time_ms);
     return SUCCESS;
@@ -628,8 +652,15 @@ EXPORTED Result cuGetExportTable(const void **table, const void *id) {
     (void)id;
     if (table) *table = NULL;
     if (is_compiler(__builtin_return_address(0))) return NOT_FOUND;
-    return missing("cuGetExportTable, by which NVIDIA's runtime and libraries recognise NVIDIA's driver: "
-                   "build with NVCC_APPEND_FLAGS=\"-cudart shared -gencode arch=compute_90,code=compute_90\"");
+    char text[512];
+    Dl_info info = {.dli_fname = NULL};
+    dladdr(__builtin_return_address(0), &info);
+    const char *path = info.dli_fname ? info.dli_fname : "the program", *slash = strrchr(path, '/');
+    snprintf(text, sizeof text,
+             "NVIDIA's static runtime, or a library of NVIDIA's, in %.100s, which asks for NVIDIA's driver (cuGetExportTable): "
+             "build it with NVCC_APPEND_FLAGS=\"-cudart shared -gencode arch=compute_90,code=compute_90\", or use the driver API",
+             slash ? slash + 1 : path);
+    return missing(text);
 }
 
 /* --- functions by name ----------------------------------------------------------------------------------------------- */

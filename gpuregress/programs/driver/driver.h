@@ -25,7 +25,7 @@ typedef uint64_t Address;
 
 /* --- handles: each begins with a number that tells its kind, so that a wrong one is refused ---------------------- */
 
-enum { CONTEXT = 0x43545831, STREAM, EVENT, MODULE, FUNCTION, ARRAY, POOL, LINK };
+enum { CONTEXT = 0x43545831, STREAM, EVENT, MODULE, FUNCTION, ARRAY, POOL, LINK, GRAPH, GRAPH_INSTANCE, USER_OBJECT };
 
 typedef struct Context {
     uint32_t kind;
@@ -45,13 +45,19 @@ typedef struct Stream {
     uint64_t id;
     Context *context;
     uint32_t clock[STREAMS]; /* of its last work */
+    struct Graph *graph; /* into which it is captured, or was */
+    uint64_t captured_work;
+    bool is_unjoined;
 } Stream;
 
 typedef struct Event {
     uint32_t kind;
     unsigned flags;
     double time_ms; /* negative: it was never recorded */
+    int pending;    /* records that are still to come */
     uint32_t clock[STREAMS];
+    Stream *captured; /* which was captured when the event was recorded, NULL: none was */
+    uint64_t captured_work;
 } Event;
 
 struct Function;
@@ -75,6 +81,7 @@ typedef struct Function {
     uint32_t parameter_bytes;
     uint32_t (*parameters)[2]; /* offset and size of each */
     int attributes[18];
+    struct LaunchRequest *accepted; /* the last launch that a GPU would not refuse */
     /* of the launch calls before CUDA 4 */
     unsigned block[3];
     unsigned shared;
@@ -91,6 +98,7 @@ typedef struct Array {
 
 typedef struct Pool {
     uint32_t kind;
+    int allocation, location; /* CUmemAllocationType, CUmemLocationType */
     uint64_t threshold;
     int reuse[4];
 } Pool;
@@ -110,6 +118,7 @@ typedef struct Region {
     unsigned kind, flags;
     uint64_t number;
     Context *context;
+    bool is_of_pool;
 } Region;
 
 Region *find_region(Address address);
@@ -120,6 +129,8 @@ char *device_bytes(Address address, size_t size);
 char *any_bytes(Address address, size_t size);
 /* Whether an address can be one of this process; addresses of device memory lie above all of them. */
 bool is_host_address(Address address);
+/* The device's address of bytes that a kernel can reach, 0 of the program's own memory. */
+Address reachable(Address address);
 void note_written(Address address, size_t size);
 /* What a launch has to do for memory that the program has registered. */
 void begin_launch_on_registered(void);
@@ -133,12 +144,14 @@ Result map_variable(Address *address);
 void forget_variables(void);
 void release_modules_of(Context *context);
 size_t allocated_bytes(void);
+/* Whether the program may see what a kernel writes without a call: it has managed, pinned or registered memory. */
+bool sees_device_memory(void);
 
 /* --- the server --------------------------------------------------------------------------------------------------- */
 
 enum Request {
     GREET = 1, ALLOCATE, PLACE, FREE, LOAD, UNLOAD, FUNCTION_OF, VARIABLE_OF, LAUNCH, FIND, TEXTURE, TENSOR_MAP, LIMIT_HEAP,
-    OCCUPANCY, NAMES, COMPLAIN, STREAM_WORK, SYNCHRONIZED
+    OCCUPANCY, NAMES, STREAM_WORK = 17, SYNCHRONIZED, CHECK_LAUNCH, POSTED_LAUNCH, FINISH
 };
 
 typedef struct Answer {
@@ -153,6 +166,9 @@ typedef struct Piece {
 } Piece;
 
 Result start_server(void);
+/* Send a request whose answer nobody waits for; its error is that of all calls after the next `ready`. */
+Result post(enum Request request, const Piece *pieces, int count);
+void finish_posted(void);
 /* Send a request of some pieces and wait for its answer, whose text for the user is printed. `answer` may be NULL.
  * One that may be of more than 1024 bytes is given to `free_answer`. */
 Result ask(enum Request request, const Piece *pieces, int count, Answer *answer);
@@ -164,7 +180,9 @@ void free_answer(Answer *answer);
 
 /* --- state -------------------------------------------------------------------------------------------------------- */
 
-/* NOT_INITIALIZED before cuInit and in a child of fork, and the error that has ended all use of the device. */
+bool is_initialized(void);
+/* NOT_INITIALIZED before cuInit and in a child of fork, and the error that has ended all use of the device. Posted
+ * launches have ended then. */
 Result ready(void);
 Result ready_with_context(void);
 void fail_for_good(Result result);
@@ -175,6 +193,8 @@ Context *primary_context(void);
 bool is_device(Device device);
 /* Print that something cannot be done, once for each text, and leave a mark for `gpuregress exec`. */
 Result missing(const char *what);
+/* Print that a copy has failed, and leave a mark. */
+void report_freed(const char *call);
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void lock(void);
 void unlock(void);
@@ -203,17 +223,61 @@ Stream *real_stream(void *handle); /* NULL where the handle is none */
 
 /* --- order of streams ----------------------------------------------------------------------------------------------- */
 
-void begin_ordering(Stream *stream);
-void order_launch(Stream *stream);
-/* Between these, `note_touched` notes what a copy or fill reads and writes on the device. */
-void begin_copy(Stream *stream);
-void note_touched(uint64_t address, size_t size, bool is_write);
-void end_copy(const char *call);
-void order_event(Event *event, Stream *stream);
+/* When a piece of work is done: vector clocks, as stream_races.py reads them. */
+typedef struct Order {
+    uint32_t slot, used;            /* of its stream; slots that have had work */
+    uint32_t host[STREAMS];         /* the last work of each stream that the program knows to be done */
+    uint32_t clock[STREAMS];        /* the last one before it, and itself */
+} Order;
+
+typedef struct Touched {
+    uint64_t address, size, is_write;
+} Touched;
+
+void begin_ordering(const Stream *stream);
+bool is_order_followed(const Stream *stream);
+void order_next_work(Stream *stream, Order *order);
+/* Tell the server of work that runs now; `order` is NULL where nothing is followed. */
+void tell_order(const Order *order, const char *call, const Touched *touched, size_t count);
+void note_launch(void);
 void order_after_event(Stream *stream, const Event *event);
 void order_program_after_event(const Event *event);
 void order_program_after_stream(const Stream *stream);
 void order_program_after_all(void);
+
+/* --- queues of streams ------------------------------------------------------------------------------------------------ */
+
+typedef Result WorkFunction(void *task, const Order *order);
+
+/* Whether the schedule changes the order of streams, so that work is kept back. */
+bool keeps_work_back(void);
+/* Run work now, or keep it with a copy of its task. Work that is waited for runs now, after all that orders it. */
+Result submit(Stream *stream, WorkFunction *run, void *task, size_t size, bool is_waited_for);
+void run_work_until(const uint32_t *clock);
+void run_all_work(void);
+/* Between these, copies and fills belong to a stream. */
+void begin_copy(Stream *stream);
+Result end_copy(const char *call, Result result);
+
+/* --- graphs ----------------------------------------------------------------------------------------------------------- */
+
+enum NodeType { KERNEL_NODE, COPY_NODE, FILL_NODE, HOST_NODE, ALLOCATION_NODE = 10, FREE_NODE };
+typedef Result (*DeferredCall)(void *data, Stream *stream);
+
+bool is_capturing(const Stream *stream);
+/* Add a call to the graph of a stream that is captured; it gets a copy of the data. */
+Result record_call(Stream *stream, int type, DeferredCall call, const void *data, size_t size);
+/* Give memory to the graph of a stream that is captured: it lives as long as the graph and its instances. */
+Result record_allocation(Stream *stream, Address address);
+Result record_free(Stream *stream, Address address);
+/* The error of a call that cannot be captured, which ends captures without a graph: one on a captured stream, or on the
+ * legacy stream, one that may wait for the device (UNSAFE), or one that always does (FORBIDDEN). */
+enum CaptureRisk { SAFE, UNSAFE, FORBIDDEN };
+Result check_captures(const Stream *stream, enum CaptureRisk risk);
+Result capture_event(Event *event, Stream *stream);
+Result capture_wait(Stream *stream, const Event *event);
+/* The error of a question about an event that was recorded while its stream was captured. */
+Result check_captured_event(const Event *event);
 
 /* A function by its name and the version of CUDA in which it came. */
 typedef struct Procedure {

@@ -100,6 +100,7 @@ static Result load_file(Module **module, const char *path, unsigned count, const
 static Result unload(Module *module) {
     uint32_t number = module->number;
     lock();
+    run_all_work();
     Result result = ASK(UNLOAD, NULL, VALUE(number));
     forget_variables();
     for (Module **link = &modules; *link; link = &(*link)->next)
@@ -328,7 +329,7 @@ typedef struct {
     unsigned char value[64];
 } Attribute;
 
-typedef struct {
+typedef struct LaunchRequest {
     uint32_t function, grid[3], block[3], shared, cluster[3], is_cooperative;
     uint64_t stream;
     uint32_t takes_large_clusters, unused;
@@ -356,35 +357,95 @@ static Result gather(Function *function, void **parameters, void **extra, unsign
     return SUCCESS;
 }
 
-static Result run(Function *function, LaunchRequest *request, const unsigned char *packed, size_t size) {
-    int most = function->attributes[MAX_DYNAMIC_SHARED];
-    request->function = function->number;
-    request->takes_large_clusters = function->attributes[NON_PORTABLE_CLUSTER] != 0;
-    CHECK((int64_t)request->shared <= most, INVALID_VALUE);
-    lock();
-    begin_launch_on_registered();
-    Result result = ASK(LAUNCH, NULL, {request, sizeof *request}, {packed, size});
-    end_launch_on_registered();
-    unlock();
-    /* As on a GPU, a kernel that fails does so at a later call, and ends all use of the device. */
+typedef struct {
+    Function *function;
+    LaunchRequest request;
+    size_t size;
+    unsigned char packed[];
+} Launch;
+
+/* As on a GPU, a kernel that fails does so at a later call, and ends all use of the device. */
+static Result take_fault(Result result) {
     bool is_fault = result == ILLEGAL_ADDRESS || result == 702 || result == 710 || (result >= 714 && result <= 719);
     if (!is_fault) return result;
     fail_for_good(result);
     return SUCCESS;
 }
 
+static bool is_accepted(const Function *function, const LaunchRequest *request) {
+    return function->accepted && memcmp(function->accepted, request, sizeof *request) == 0;
+}
+
+static void accept_launch(Function *function, const LaunchRequest *request) {
+    if (is_accepted(function, request)) return;
+    if (!function->accepted) function->accepted = malloc(sizeof *request);
+    if (function->accepted) *function->accepted = *request;
+}
+
+/* Whether a launch need not be waited for: nothing shows that it has not ended until the next call. */
+static bool can_be_posted(const Launch *launch, const Order *order) {
+    static int is_checked = -1;
+    if (is_checked < 0) {
+        const char *checks = setting("GPUREGRESS_EXEC_CHECKS");
+        is_checked = checks && *checks;
+    }
+    return !order && !is_checked && !sees_device_memory() && is_accepted(launch->function, &launch->request);
+}
+
+static Result run(void *task, const Order *order) {
+    const Launch *launch = task;
+    const Piece pieces[] = {VALUE(launch->request), {launch->packed, launch->size}};
+    if (can_be_posted(launch, order)) return post(POSTED_LAUNCH, pieces, 2);
+    lock();
+    Result result = ready();
+    if (!result) {
+        tell_order(order, "", NULL, 0);
+        begin_launch_on_registered();
+        result = ask(LAUNCH, pieces, 2, NULL);
+        end_launch_on_registered();
+        if (!result) accept_launch(launch->function, &launch->request);
+        result = take_fault(result);
+    }
+    unlock();
+    return result;
+}
+
+static Result launch_deferred(void *data, Stream *stream) {
+    Launch *task = data;
+    CHECK(IS(task->function, FUNCTION), INVALID_HANDLE);
+    task->request.stream = stream->id;
+    note_launch();
+    return submit(stream, run, task, sizeof *task + task->size, false);
+}
+
 static Result launch(Function *function, LaunchRequest *request, void *stream, void **parameters, void **extra) {
-    MUST_BE_READY();
+    CHECK(is_initialized(), NOT_INITIALIZED);
+    CHECK(current_context(), INVALID_CONTEXT);
     CHECK(IS(function, FUNCTION), INVALID_HANDLE);
     Stream *real = real_stream(stream);
     CHECK(real, INVALID_HANDLE);
     request->stream = real->id;
-    unsigned char packed[function->parameter_bytes + 1];
-    size_t size;
-    Result result = gather(function, parameters, extra, packed, &size);
+    request->function = function->number;
+    request->takes_large_clusters = function->attributes[NON_PORTABLE_CLUSTER] != 0;
+    size_t bytes = sizeof(Launch) + function->parameter_bytes;
+    Launch *task = __builtin_alloca(bytes);
+    task->function = function;
+    task->request = *request;
+    Result result = gather(function, parameters, extra, task->packed, &task->size);
     if (result) return result;
-    order_launch(real);
-    return run(function, request, packed, size);
+    if (is_capturing(real)) return record_call(real, KERNEL_NODE, launch_deferred, task, sizeof *task + task->size);
+    result = check_captures(real, SAFE);
+    if (result) return result;
+    CHECK((int64_t)request->shared <= function->attributes[MAX_DYNAMIC_SHARED], INVALID_VALUE);
+    if (keeps_work_back() && !is_accepted(function, request)) {
+        /* The call itself refuses a launch that is kept back. */
+        MUST_BE_READY();
+        result = ASK(CHECK_LAUNCH, NULL, VALUE(*request));
+        if (result) return take_fault(result);
+        accept_launch(function, request);
+    }
+    note_launch();
+    return submit(real, run, task, bytes, false);
 }
 
 EXPORTED Result cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,

@@ -30,6 +30,7 @@ static int connection = -1;
 static struct stat connection_file; /* tells whether the descriptor is still the connection's */
 static char **environment;          /* as it was when this library was loaded */
 static bool is_started, is_forked;
+static volatile bool has_posted; /* requests that nobody has waited for */
 static Result ended_by;
 static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
@@ -45,8 +46,11 @@ typedef struct {
 void lock(void) { pthread_mutex_lock(&mutex); }
 void unlock(void) { pthread_mutex_unlock(&mutex); }
 
+bool is_initialized(void) { return is_started && !is_forked; }
+
 Result ready(void) {
-    if (!is_started || is_forked) return NOT_INITIALIZED;
+    if (!is_initialized()) return NOT_INITIALIZED;
+    finish_posted();
     return ended_by;
 }
 
@@ -134,6 +138,13 @@ Result missing(const char *what) {
     return ended_by ? ended_by : NOT_SUPPORTED;
 }
 
+void report_freed(const char *call) {
+    char text[256];
+    snprintf(text, sizeof text, "%s: its memory was freed before the stream came to it", call);
+    complain("gpuregress: %s", text);
+    leave_mark("fault", text);
+}
+
 /* For the runtime library, whose functions that are not there count as the driver's do. */
 EXPORTED void gpuregress_report_missing(const char *what) { missing(what); }
 
@@ -154,6 +165,7 @@ static void in_child(void) {
     pthread_mutex_t fresh = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     memcpy(&mutex, &fresh, sizeof mutex);
     disconnect();
+    has_posted = false;
     is_forked = is_started;
 }
 
@@ -362,26 +374,51 @@ static bool receive(Answer *answer, Result *result) {
     return receive_text(head.message_bytes, PRINTED);
 }
 
-Result ask(enum Request request, const Piece *pieces, int count, Answer *answer) {
+static bool send_request(enum Request request, const Piece *pieces, int count) {
     struct iovec parts[8];
     RequestHead head = {MESSAGE_MAGIC, request, 0};
-    Result result;
-    if (answer) answer->size = 0, answer->data = answer->small;
     for (int index = 0; index < count; index++) {
         parts[index + 1] = (struct iovec){(void *)pieces[index].data, pieces[index].size};
         head.size += (uint32_t)pieces[index].size;
     }
     parts[0] = (struct iovec){&head, sizeof head};
+    return is_connected() && send_all(parts, count + 1);
+}
+
+static Result lose_server(void) {
+    complain("gpuregress: the virtual GPU's server process has ended; nothing more can be run");
+    leave_mark("lost", "the server process ended");
+    fail_for_good(UNKNOWN);
+    disconnect();
+    return UNKNOWN;
+}
+
+Result ask(enum Request request, const Piece *pieces, int count, Answer *answer) {
+    Result result;
+    if (answer) answer->size = 0, answer->data = answer->small;
     lock();
-    if (connection < 0) {
-        result = ended_by ? ended_by : NOT_INITIALIZED;
-    } else if (!is_connected() || !send_all(parts, count + 1) || !receive(answer, &result)) {
-        result = UNKNOWN;
-        complain("gpuregress: the virtual GPU's server process has ended; nothing more can be run");
-        leave_mark("lost", "the server process ended");
-        fail_for_good(UNKNOWN);
-        disconnect();
-    }
+    if (connection < 0) result = ended_by ? ended_by : NOT_INITIALIZED;
+    else if (!send_request(request, pieces, count) || !receive(answer, &result)) result = lose_server();
     unlock();
     return result;
+}
+
+Result post(enum Request request, const Piece *pieces, int count) {
+    lock();
+    Result result = connection < 0 ? NOT_INITIALIZED : ended_by;
+    if (!result && !send_request(request, pieces, count)) result = lose_server();
+    if (!result) has_posted = true;
+    unlock();
+    return result;
+}
+
+void finish_posted(void) {
+    if (!has_posted) return;
+    lock();
+    if (has_posted) {
+        has_posted = false;
+        Result result = ask(FINISH, NULL, 0, NULL);
+        if (result) fail_for_good(result);
+    }
+    unlock();
 }

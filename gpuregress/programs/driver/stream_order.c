@@ -1,42 +1,38 @@
-/* What orders the work of streams, for the search for races between them.
+/* What orders the work of streams, for the search for races between them and for schedules that change their order.
  *
- * All work is done when its call returns. On a GPU, work of different streams runs at the same time unless an event, a
- * synchronisation or the legacy stream orders it. A vector clock of each stream and event, and of the program itself,
- * tells which work that is; the server is told the clock of each launch and copy, and what copies touch.
+ * On a GPU, work of different streams runs at the same time unless an event, a synchronisation or the legacy stream
+ * orders it. A vector clock of each stream and event, and of the program itself, tells which work that is; the server is
+ * told the clock of each launch and copy, and what copies touch.
  */
 #include "driver.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-typedef struct {
-    uint32_t slot, count;
-    uint32_t host[STREAMS], clock[STREAMS];
-} Order;
-
-typedef struct {
-    uint64_t address, size, is_write;
-} Touched;
 
 static uint32_t host_clock[STREAMS];
 static uint32_t used; /* slots of streams that had work */
-static bool is_on, is_lost;
+static bool is_checked, is_lost;
 static Stream *streams[STREAMS];
-static _Thread_local Stream *running; /* the stream of the copy that is being done */
-static Touched *touched;
-static size_t touched_count, touched_room;
 
 /* Begin to look for races, if they are asked for: the program has another stream than the legacy one. */
-void begin_ordering(Stream *stream) {
+void begin_ordering(const Stream *stream) {
     const char *checks = setting("GPUREGRESS_EXEC_CHECKS");
-    if (!checks || !strstr(checks, "races") || is_lost) return;
+    bool is_wanted = checks && strstr(checks, "races");
+    if (is_lost || !(is_wanted || keeps_work_back())) return;
+    lock();
     if (stream->id > STREAMS) {
-        is_on = false;
+        run_all_work();
+        is_checked = false;
         is_lost = true;
-        complain("gpuregress: races between streams are no longer checked: the program has made more than %d streams", STREAMS);
-        return;
+        complain("gpuregress: races between streams are no longer checked, and their work runs as it is called: the program has "
+                 "made more than %d streams", STREAMS);
+    } else {
+        is_checked = is_wanted;
     }
-    is_on = true;
+    unlock();
+}
+
+bool is_order_followed(const Stream *stream) {
+    return !is_lost && (is_checked || keeps_work_back()) && stream->id <= STREAMS;
 }
 
 static void join(uint32_t *clock, const uint32_t *other) {
@@ -47,8 +43,8 @@ static void join(uint32_t *clock, const uint32_t *other) {
 static bool is_legacy(const Stream *stream) { return stream->id == 1; }
 static bool is_blocking(const Stream *stream) { return !(stream->flags & 1); }
 
-/* The work that is about to begin on a stream. The legacy stream and those that block it wait for each other. */
-static void advance(Stream *stream) {
+/* The legacy stream and those that block it wait for each other. */
+void order_next_work(Stream *stream, Order *order) {
     uint32_t slot = (uint32_t)stream->id - 1;
     streams[slot] = stream;
     if (slot >= used) used = slot + 1;
@@ -58,18 +54,28 @@ static void advance(Stream *stream) {
             (is_legacy(stream) || is_legacy(streams[other])))
             join(stream->clock, streams[other]->clock);
     stream->clock[slot]++;
+    *order = (Order){.slot = slot, .used = used};
+    memcpy(order->host, host_clock, sizeof order->host);
+    memcpy(order->clock, stream->clock, sizeof order->clock);
 }
 
-static void tell(const Stream *stream, const char *call) {
-    Order order = {(uint32_t)stream->id - 1, used, {0}, {0}};
-    memcpy(order.host, host_clock, sizeof order.host);
-    memcpy(order.clock, stream->clock, sizeof order.clock);
+void tell_order(const Order *order, const char *call, const Touched *touched, size_t count) {
+    if (!order || !is_checked) return;
     uint32_t length = (uint32_t)strlen(call);
-    ASK(STREAM_WORK, NULL, VALUE(order), VALUE(length), {call, length}, {touched, touched_count * sizeof *touched});
+    ASK(STREAM_WORK, NULL, {order, sizeof *order}, VALUE(length), {call, length}, {touched, count * sizeof *touched});
 }
 
 /* A job that dumps buffers at each synchronisation: the server is told of those that follow a launch. */
 static bool has_unseen_launch;
+
+void note_launch(void) {
+    static int is_wanted = -1;
+    if (is_wanted < 0) {
+        const char *dumps = setting("GPUREGRESS_EXEC_DUMPS");
+        is_wanted = dumps && strcmp(dumps, "synchronize") == 0;
+    }
+    has_unseen_launch = is_wanted;
+}
 
 static void tell_synchronization(void) {
     if (!has_unseen_launch) return;
@@ -77,65 +83,19 @@ static void tell_synchronization(void) {
     ask(SYNCHRONIZED, NULL, 0, NULL);
 }
 
-void order_launch(Stream *stream) {
-    static int is_wanted = -1;
-    if (is_wanted < 0) {
-        const char *dumps = setting("GPUREGRESS_EXEC_DUMPS");
-        is_wanted = dumps && strcmp(dumps, "synchronize") == 0;
-    }
-    has_unseen_launch = is_wanted;
-    if (!is_on || stream->id > STREAMS) return;
-    touched_count = 0;
-    advance(stream);
-    tell(stream, "");
-}
-
-void begin_copy(Stream *stream) {
-    if (!is_on || stream->id > STREAMS) return;
-    lock();
-    running = stream;
-    touched_count = 0;
-    advance(stream);
-}
-
-void note_touched(uint64_t address, size_t size, bool is_write) {
-    if (!running) return;
-    if (touched_count == touched_room) {
-        touched_room = touched_room ? 2 * touched_room : 64;
-        touched = realloc(touched, touched_room * sizeof *touched);
-    }
-    touched[touched_count++] = (Touched){address, size, is_write};
-}
-
-void end_copy(const char *call) {
-    if (!running) return;
-    if (touched_count) tell(running, call);
-    running = NULL;
-    unlock();
-}
-
-void order_event(Event *event, Stream *stream) {
-    if (!is_on || stream->id > STREAMS) return;
-    advance(stream);
-    memcpy(event->clock, stream->clock, sizeof event->clock);
-}
-
-void order_after_event(Stream *stream, const Event *event) {
-    if (is_on && stream->id <= STREAMS) join(stream->clock, event->clock);
-}
-
-void order_program_after_event(const Event *event) {
-    join(host_clock, event->clock);
+static void order_program_after(const uint32_t *clock) {
+    run_work_until(clock);
+    join(host_clock, clock);
     tell_synchronization();
 }
 
-void order_program_after_stream(const Stream *stream) {
-    join(host_clock, stream->clock);
-    tell_synchronization();
-}
+void order_after_event(Stream *stream, const Event *event) { join(stream->clock, event->clock); }
+void order_program_after_event(const Event *event) { order_program_after(event->clock); }
+void order_program_after_stream(const Stream *stream) { order_program_after(stream->clock); }
 
 void order_program_after_all(void) {
-    tell_synchronization();
+    uint32_t clock[STREAMS] = {0};
     for (uint32_t slot = 0; slot < used; slot++)
-        if (streams[slot]) join(host_clock, streams[slot]->clock);
+        if (streams[slot]) join(clock, streams[slot]->clock);
+    order_program_after(clock);
 }

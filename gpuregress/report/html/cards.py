@@ -213,7 +213,7 @@ def _message(comparison: Mapping[str, Any], shape: Sequence[int]) -> str:
 
 
 def _image(comparison: Mapping[str, Any]) -> BufferImage | None:
-    """The comparison's image; None in results of an earlier version."""
+    """The comparison's image; None where none was drawn."""
     image = comparison["numbers"].get("picture", {}).get("image")
     if image is None:
         return None

@@ -198,7 +198,7 @@ def _paired(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Com
 def _entries(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The cases of a run, by name; one that is missing, or has no result, has an entry, too: it fails the run."""
     entries: dict[str, Mapping[str, Any]] = {}
-    for name in document.get("unfinished", ()):
+    for name in document["unfinished"]:
         entries[name] = {"verdict": _NO_RESULT, "reason": "", "buffers": ()}
     for missing in document["missing"]:
         entries[missing["case"]] = {"verdict": "missing", "reason": " ".join(missing["lines"]), "buffers": ()}

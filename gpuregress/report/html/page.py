@@ -16,7 +16,7 @@ from gpuregress.foundation.wording import plural
 from gpuregress.report import json_report, morning
 from gpuregress.report.html import cards, pictures, sections, templates
 from gpuregress.report.html.cards import RunFacts, Trends
-from gpuregress.report.html.groups import Group, grouped
+from gpuregress.report.html.sections import Group, grouped
 from gpuregress.report.html.sources import SourceViews, VersionsOf
 from gpuregress.report.html.templates import FAILED
 
@@ -52,8 +52,8 @@ def page(document: Mapping[str, Any], trends: Trends | None = None, versions: Ve
         versions: the sources of a case; None where they are not known.
     """
     facts = RunFacts(document, trends or _no_trend, SourceViews(versions or _no_versions))
-    cases, spaces = document["cases"], document.get("parameter_spaces", ())
-    missing = list(itertools.chain.from_iterable(absent["lines"] for absent in document.get("missing", ())))
+    cases, spaces = document["cases"], document["parameter_spaces"]
+    missing = list(itertools.chain.from_iterable(absent["lines"] for absent in document["missing"]))
     groups = grouped([entry for entry in cases if entry["verdict"] in FAILED], spaces)
     anchors: dict[str, str] = {}
     shown_groups = _shown_groups(groups, facts, anchors)  # before what links to their cards
@@ -166,12 +166,12 @@ def _counted(document: Mapping[str, Any]) -> str:
 def _outcome(document: Mapping[str, Any]) -> str:
     """How many cases failed; "All is well" only where each case ran, but those that a rule of its job leaves out."""
     counts = _counts(document)
-    cases, missing = plural(counts.total(), "case"), len(document.get("missing", ()))
+    cases, missing = plural(counts.total(), "case"), len(document["missing"])
     failed = sum(counts[status] for status in FAILED)
     skipped = [entry for entry in document["cases"] if entry["verdict"] == "skip"]
     by_rule = sum(bool(entry.get("infeasible") or entry.get("known_failing")) for entry in skipped)
     judged = {entry["case"] for entry in document["cases"]}
-    unfinished = [name for name in document.get("unfinished", ()) if name not in judged]
+    unfinished = [name for name in document["unfinished"] if name not in judged]
     others = ""
     if unfinished:
         others += f", {len(unfinished)} without a result"

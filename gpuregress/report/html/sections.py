@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -14,11 +15,11 @@ from markupsafe import Markup
 from gpuregress.foundation.records import STATUSES, Costs, Coverage, FileCoverage, NightFailure, from_json
 from gpuregress.foundation.wording import joined, plural, value_text
 from gpuregress.gpu.instruments import merged_coverage
+from gpuregress.gpu.records import Record
 from gpuregress.report import cost_report, coverage_report, morning
 from gpuregress.report.case_lines import cause_text
 from gpuregress.report.html import cards, trend
 from gpuregress.report.html.cards import RunFacts
-from gpuregress.report.html.groups import Group
 from gpuregress.report.html.sources import accepted_text
 from gpuregress.report.html.templates import FAILED, fragment
 
@@ -324,3 +325,72 @@ def table_bytes(cases: Sequence[Mapping[str, Any]]) -> int:
 def _longest_reason(cases: Sequence[Mapping[str, Any]]) -> int:
     """The characters of a reason that a row holds: all of them but on a page of very many cases."""
     return max(_SHORTEST_REASON, _REASON_BYTES // max(1, len(cases)))
+
+
+# --- groups of failures that are alike --------------------------------------------------------------------------------
+
+
+class Group(Record):
+    """Cases of a job that failed with one verdict for one cause.
+
+    Attributes:
+        job: the job's name.
+        status: their verdict.
+        cause: in words, "" where none is known.
+        cases: their entries of results.json, the most telling first.
+        shared: what their parameters have in common, in words.
+    """
+
+    job: str
+    status: str
+    cause: str
+    cases: tuple[Mapping[str, Any], ...]
+    shared: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """`fault: out-of-bounds`, or the verdict alone."""
+        if self.cause.startswith(self.status):
+            return cause_text(self.cause)
+        return joined(": ", self.status, self.cause)
+
+
+def grouped(failed: Sequence[Mapping[str, Any]], spaces: Sequence[Mapping[str, Any]]) -> tuple[Group, ...]:
+    """The groups of failures; jobs and groups in the order of the run, the larger groups of a job first.
+
+    Args:
+        failed: entries of results.json.
+        spaces: its parameter spaces.
+    """
+    members: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for entry in failed:
+        members.setdefault((entry["job"], entry["verdict"], entry["cause"]), []).append(entry)
+    ranks = _ranks(spaces)
+    groups = []
+    for (job, status, why), entries in members.items():
+        simplest_first = sorted(entries, key=lambda entry: ranks.get(entry["case"], 0))
+        groups.append(Group(job, status, why, tuple(simplest_first), tuple(_shared(entries, spaces))))
+    jobs = dict(zip(dict.fromkeys(entry["job"] for entry in failed), itertools.count(), strict=False))
+    return tuple(sorted(groups, key=lambda group: (jobs[group.job], -len(group.cases))))
+
+
+def _ranks(spaces: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Case → its rank in the group of failures that its parameters decide, the simplest first."""
+    ranks: dict[str, int] = {}
+    for space in spaces:
+        for group in space["failures"]:
+            ranks.update(zip(group["cases"], itertools.count(), strict=False))
+    return ranks
+
+
+def _shared(entries: Sequence[Mapping[str, Any]], spaces: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The texts on the parameters of these cases, each once."""
+    names = {entry["case"] for entry in entries}
+    texts: dict[str, None] = {}
+    for space in spaces:
+        if space["job"] != entries[0]["job"]:
+            continue
+        for group in space["failures"]:
+            if group["alternatives"] and not names.isdisjoint(group["cases"]):
+                texts[group["text"]] = None
+    return list(texts)

@@ -90,7 +90,7 @@ def _excerpt(path: str, number: int, text: str) -> dict[str, Any]:
 
 
 def _changed_lines(versions: SourceVersions) -> Iterator[tuple[str, str]]:
-    """The lines of a unified diff, each with its class, file by file; a file that only one side has is told."""
+    """The lines of a unified diff, each with its class, file by file; a file that only one side has is named."""
     accepted, now = versions.accepted, versions.now
     # One file may have been renamed, and nothing else: it is compared with itself.
     if len(accepted) == len(now) == 1:

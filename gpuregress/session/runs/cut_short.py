@@ -85,7 +85,7 @@ def close_all(project: Project) -> Iterator[str]:
     for folder in run_folders.every(project.runs):
         if journal.end_of(folder) is not None or (folder / run_folders.RESULTS).exists():
             continue
-        # An earlier gpuregress made it, and its end is unknown.
+        # Somebody removed it, and the end is unknown.
         if not (folder / journal.FILE).exists():
             continue
         # The run that calls this is one; reading its long journal would take time.

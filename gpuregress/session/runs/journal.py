@@ -7,10 +7,10 @@
 
 Each line is a JSON object of one key; its value is a record as `records.to_plain` writes it (NaN and infinities as
 Python's json does), closed by `digest`, the xxh3-128 of the line before it. In the last line `before` is the xxh3-128
-of all earlier lines. Journals of an earlier gpuregress have neither. A line is one write in append mode: a kill takes
-at most the line that was being written, a power cut may take the last ones. The process of a run holds a lock (flock)
-on the file from before the file has its name, and the system frees it when that process ends. So a journal without an
-end that nobody holds is that of a run which was cut short.
+of all earlier lines. A line is one write in append mode: a kill takes at most the line that was being written, a power
+cut may take the last ones. The process of a run holds a lock (flock) on the file from before the file has its name, and
+the system frees it when that process ends. So a journal without an end that nobody holds is that of a run which was cut
+short.
 """
 
 from __future__ import annotations
@@ -315,7 +315,7 @@ def read(folder: Path) -> Journal:
     """
     path = folder / FILE
     if not path.exists():
-        raise StorageError(f"{folder} has no {FILE}: an earlier gpuregress made it, or it was removed; {_AGAIN}")
+        raise StorageError(f"{folder} has no {FILE}: it was removed; {_AGAIN}")
     if not path.is_file():
         raise storage.damaged(path, _AGAIN)
     data = storage.read_bytes(path)
@@ -435,18 +435,16 @@ def _is_changed(data: bytes) -> bool:
     """Whether the lines before the end of a run are other ones than when it was written."""
     start = data.rfind(b"\n", 0, len(data) - 1) + 1
     seal = _SEAL.search(data[start:].rstrip(b"\n"))
-    return seal is not None and seal[1] is not None and storage.digest_text(data[:start]).encode() != seal[1]
+    return seal is None or storage.digest_text(data[:start]).encode() != seal[1]
 
 
 def _parse(line: bytes) -> JournalRecord | None:
     """The record of a line; None for a line that holds none, or was changed."""
     seal = _SEAL.search(line)
-    if seal is not None:
-        if storage.digest_text(line[: seal.start(2) - len(b',"digest":"')]).encode() != seal[2]:
-            return None
-        line = line[: seal.start()] + b"}}"
+    if seal is None or storage.digest_text(line[: seal.start(2) - len(b',"digest":"')]).encode() != seal[2]:
+        return None
     try:
-        ((key, value),) = json.loads(line).items()
+        ((key, value),) = json.loads(line[: seal.start()] + b"}}").items()
         return from_json(_KINDS[key], value)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None

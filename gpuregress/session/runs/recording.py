@@ -94,7 +94,7 @@ def _seeds(cases: Sequence[Case]) -> dict[str, str]:
 
 
 def _cards(devices: DeviceSelection) -> dict[str, str]:
-    """What is known of each card that is used: `NVIDIA H200, GPU-…, driver 580.95, 34 C …`."""
+    """What is known of each GPU that is used: `NVIDIA H200, GPU-…, driver 580.95, 34 C …`."""
     header = {}
     for label, card in devices.cards.items():
         facts = []

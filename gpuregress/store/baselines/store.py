@@ -14,7 +14,7 @@ from typing import Self
 from gpuregress.foundation.errors import BaselineError, StorageError
 from gpuregress.foundation.records import Acceptance, AcceptedTiming, Baseline, Case, MadeOf, Outcome
 from gpuregress.foundation.storage import disk_errors, lock, refuse_links, safe_join, split_name, sweep_tree
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.store import remote
 from gpuregress.store.baselines import accepted_timings, expected_cases
 from gpuregress.store.baselines.expected_cases import Expected
@@ -131,7 +131,7 @@ class AcceptBatch:
             made_of=facts,
             dumps=entries,
             first=first_dumps(old, entries, drift, anew),
-            history=(*history, event),
+            history=_with_acceptance(history, event),
             launch_digests=outcome.observations.launch_digests,
             timings=accepted_timings.updated(timings, case, outcome, facts),
         )
@@ -153,6 +153,13 @@ class AcceptBatch:
         for change in self._changes.values():
             change.discard()
         self._changes.clear()
+
+
+def _with_acceptance(history: tuple[Acceptance, ...], event: Acceptance) -> tuple[Acceptance, ...]:
+    """Add an acceptance to a history, unless it repeats the last one: the same run, by the same user, as before."""
+    if event.run and history and replace(event, when=history[-1].when) == history[-1]:
+        return history
+    return (*history, event)
 
 
 class BaselineStore:

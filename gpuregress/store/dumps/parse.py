@@ -1,14 +1,14 @@
 """Lines of text to arrays, to the very bits; errors name the line.
 
-Floats are read by orjson, whose numbers are rounded correctly to float64: lines become an array of JSON. Integers are
-read by numpy, eight digits at a time.
+Floats are read by orjson, whose numbers are rounded correctly to float64: lines become an array of JSON. Integers, and
+floats that are all whole numbers (`12.0`), are read by numpy, eight digits at a time.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from decimal import Decimal
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,9 @@ _INTEGER = re.compile(r"([+-]?)0*(\d{1,20})", re.ASCII)
 _FINITE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _SPECIAL = re.compile(r"[+-]?(inf|infinity|[nN][aA][nN])")
 _NAN = re.compile(r"nan\(0x([0-9a-f]+)\)")
-_NO_NUMBERS = (b"t", b"l", b'"', b"[", b"{", b"\t", b"\r")
-"""Where one of these is, a word can be JSON and no number: `true`, `null`, `"1"`, `[1]`; or space is ignored."""
-_PIECE_BYTES = 1 << 17
+_NO_NUMBERS = (b"u", b"l", b'"', b"[", b"{", b"\t", b"\r")
+"""Where one of these is, a word can be JSON and no number: `true`, `false`, `"1"`, `[1]`; or space is ignored."""
+_PIECE_BYTES = 1 << 18
 """Text parsed at a time: its numbers as objects stay in the processor's cache."""
 _LONGEST, _PADDING = 20, 24
 """Digits of the greatest integer, and of whole groups of eight that hold them."""
@@ -49,12 +49,12 @@ class _Words:
         self.data = data
         self.text = np.frombuffer(data, np.uint8)
 
-    @cached_property
+    @functools.cached_property
     def ends(self) -> npt.NDArray[np.intp]:
         """The offset of the separator after each word."""
         return np.flatnonzero(self.text <= ord(" "))
 
-    @cached_property
+    @functools.cached_property
     def starts(self) -> npt.NDArray[np.intp]:
         """The offset of each word."""
         return np.append(0, self.ends[:-1] + 1)
@@ -105,10 +105,13 @@ def rows(data: bytes, element_type: ElementType, count: int, path: Path, first_l
 def _columns(data: bytes, element_type: ElementType) -> list[Bits] | None:
     """Each part's bits, in an unsigned dtype of its size; None if something does not parse."""
     words, parts = _Words(data), element_type.parts
-    numbers = None
+    numbers, is_json = None, False
     if element_type.is_float:
-        numbers = _json_numbers(words, len(parts))
-    if numbers is None or len(parts) > 1 or b" " in data:
+        numbers = _whole_numbers(words)
+        if numbers is None:
+            numbers = _json_numbers(words, len(parts))
+            is_json = numbers is not None
+    if not is_json or len(parts) > 1 or b" " in data:
         separators = b" " * (len(parts) - 1) + b"\n"
         if words.text[words.ends].tobytes() != separators * (words.ends.size // len(parts)):
             return None
@@ -117,7 +120,7 @@ def _columns(data: bytes, element_type: ElementType) -> list[Bits] | None:
         return None if column is None else list(column.reshape(-1, len(parts)).T)
     columns: list[Bits] = []
     for position, part in enumerate(parts):
-        of_part = numbers and numbers[position :: len(parts)]
+        of_part = None if numbers is None else np.ascontiguousarray(numbers[position :: len(parts)])
         column = _parsed(words.column(position, len(parts)), of_part, part.scalar)
         if column is None:
             return None
@@ -125,18 +128,31 @@ def _columns(data: bytes, element_type: ElementType) -> list[Bits] | None:
     return columns
 
 
-def _parsed(words: _Words, numbers: list[float] | None, scalar: Scalar) -> Bits | None:
-    if not scalar.is_float:
-        return _integers(words, scalar)
-    if numbers is None:
-        return _floats(words, None, scalar)
-    return _floats(words, np.fromiter(numbers, np.float64), scalar)
+def _parsed(words: _Words, numbers: Floats | None, scalar: Scalar) -> Bits | None:
+    if scalar.is_float:
+        return _floats(words, numbers, scalar)
+    return _integers(words, scalar)
 
 
 # --- floats -----------------------------------------------------------------------------------------------------------
 
 
-def _json_numbers(words: _Words, columns: int) -> list[float] | None:
+def _whole_numbers(words: _Words) -> Floats | None:
+    """All words as numbers, without the sign of a zero; None unless each is an integer of 64 bits, then `.0`."""
+    if not words.data.endswith(b".0\n") or words.data.find(b".0") > words.data.find(b"\n"):
+        return None
+    ends = words.ends - len(".0")
+    if (words.text[ends] != ord(".")).any() or (words.text[ends + 1] != ord("0")).any():
+        return None
+    digits = _Words(words.data)
+    digits.starts, digits.ends = words.starts, ends
+    bits = _integers(digits, dtypes.parse("int64").parts[0].scalar)
+    if bits is None:
+        return None
+    return bits.view("<i8").astype(np.float64)
+
+
+def _json_numbers(words: _Words, columns: int) -> Floats | None:
     """All words as numbers, 0 for each that stands for no finite one; None if JSON does not know one of them."""
     if any(letter in words.data for letter in _NO_NUMBERS):
         return None
@@ -163,7 +179,7 @@ def _json_numbers(words: _Words, columns: int) -> list[float] | None:
         return None
     if len(numbers) != count:
         return None
-    return numbers
+    return np.fromiter(numbers, np.float64, count)
 
 
 def _special_rows(words: _Words) -> npt.NDArray[np.intp]:
@@ -202,8 +218,8 @@ def _floats(words: _Words, numbers: Floats | None, scalar: Scalar) -> Bits | Non
 
 
 def _has_minus_zero(text: npt.NDArray[np.uint8]) -> bool:
-    """Tell whether a word is `-0`, which JSON takes for an integer without a sign."""
-    return bool(((text[:-2] == ord("-")) & (text[1:-1] == ord("0")) & (text[2:] <= ord(" "))).any())
+    """Tell whether a word can be `-0`, which JSON takes for an integer without a sign, or `-0.0`."""
+    return bool(((text[:-2] == ord("-")) & (text[1:-1] == ord("0")) & (text[2:] <= ord("."))).any())
 
 
 def _insert_special(bits: Bits, words: _Words, rows: npt.NDArray[np.intp], scalar: Scalar) -> bool:
@@ -306,47 +322,50 @@ def _integers(words: _Words, scalar: Scalar) -> Bits | None:
     signs = words.text[words.starts]
     negative = signs == ord("-")
     lengths = words.ends - words.starts - (negative | (signs == ord("+")))
-    longest = int(lengths.max())
+    longest, shortest = int(lengths.max()), int(lengths.min())
+    if shortest < 1:
+        return None
     if longest > _LONGEST:
         return _integers_by_grammar(words, scalar)
-    # Every eight characters of the text as an integer of 64 bits, the last one in its highest byte.
+    # The last characters of each word, eight as an integer of 64 bits with the last one in its highest byte.
+    groups = -(-longest // 8)
     padded = bytes(_PADDING) + words.data
-    windows = np.ndarray(len(padded) - 7, "<u8", padded, strides=(1,))
-    magnitudes = np.zeros(lengths.size, np.uint64)
-    is_wrong = lengths < 1
-    for first in range((longest - 1) // 8 * 8, -1, -8):
-        window = windows[words.ends + (_PADDING - 8 - first)]
-        digits, is_other = _eight_digits(window, np.clip(lengths - first, 0, 8))
-        is_wrong |= is_other
-        if longest == _LONGEST:
-            is_wrong |= (magnitudes > _TOP) | ((magnitudes == _TOP) & (digits > _REST))
-        magnitudes = magnitudes * _U64(10**8) + digits
-    if low:
-        is_wrong |= magnitudes > _U64(high) + negative
-    else:
-        is_wrong |= (magnitudes > high) | (negative & (magnitudes > 0))
-    if is_wrong.any():
+    windows = np.ndarray(len(padded) - 8 * groups + 1, f"V{8 * groups}", padded, strides=(1,))
+    digits = windows[words.ends + (_PADDING - 8 * groups)].view("<u8").reshape(-1, groups)
+    digits ^= _U64(0x3030303030303030)
+    if shortest < 8 * groups:
+        digits &= _masks(groups)[lengths]
+    if ((digits | (digits + _U64(0x7676767676767676))) & _U64(0x8080808080808080)).any():
+        return None
+    for factor, shift, mask in _JOINS:
+        digits *= factor
+        digits >>= shift
+        digits &= mask
+    magnitudes = digits[:, -1].copy()
+    if groups > 1:
+        upper = digits[:, -2] if groups == 2 else digits[:, 0] * _U64(10**8) + digits[:, 1]
+        if longest == _LONGEST and ((upper > _TOP) | ((upper == _TOP) & (magnitudes > _REST))).any():
+            return None
+        magnitudes += upper * _U64(10**8)
+    if (magnitudes > np.where(negative, _U64(-low), _U64(high))).any():
         return None
     bits: Bits = np.where(negative, -magnitudes, magnitudes).astype(f"<u{scalar.size}")
     return bits
 
 
-def _eight_digits(window: npt.NDArray[np.uint64], count: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.uint64], Bits]:
-    """Numbers of at most eight digits, by arithmetic on all digits of a word at once (Lemire, 2018).
+@functools.cache
+def _masks(groups: int) -> npt.NDArray[np.uint64]:
+    """Return for each number of digits of a word the bits of its groups of eight characters that are digits."""
+    digits = np.clip(np.arange(8 * groups + 1)[:, None] - 8 * np.arange(groups)[::-1], 0, 8)
+    return np.where(digits == 0, 0, ~_U64(0) << (8 * (8 - np.maximum(digits, 1))).astype(np.uint64))
 
-    Args:
-        window: eight characters, the last one in the highest byte.
-        count: the last so many are digits.
 
-    Returns:
-        The numbers, and whether another character is among the digits.
-    """
-    shift = 8 * (8 - count).astype(np.uint64)
-    digits = ((window ^ _U64(0x3030303030303030)) >> shift) << shift
-    is_other = (digits | (digits + _U64(0x7676767676767676))) & _U64(0x8080808080808080) != 0
-    pairs = (digits * _U64(10 * 2**8 + 1) >> _U64(8)) & _U64(0x00FF00FF00FF00FF)
-    fours = (pairs * _U64(100 * 2**16 + 1) >> _U64(16)) & _U64(0x0000FFFF0000FFFF)
-    return fours * _U64(10_000 * 2**32 + 1) >> _U64(32), is_other
+_JOINS = (
+    (_U64(10 * 2**8 + 1), _U64(8), _U64(0x00FF00FF00FF00FF)),
+    (_U64(100 * 2**16 + 1), _U64(16), _U64(0x0000FFFF0000FFFF)),
+    (_U64(10_000 * 2**32 + 1), _U64(32), _U64(0x00000000FFFFFFFF)),
+)
+"""Factor, shift and mask that join digits to numbers of two, four, and eight digits (Lemire, 2018)."""
 
 
 def _integers_by_grammar(words: _Words, scalar: Scalar) -> Bits | None:

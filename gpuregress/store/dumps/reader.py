@@ -8,7 +8,6 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -53,9 +52,7 @@ class Inflation:
         """The text."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """End the threads; the mapping stays while somebody holds a view of it."""
         self._pool.shutdown(cancel_futures=True)
 
@@ -80,7 +77,7 @@ class Inflation:
         return self._frames.text(len(self._frames) - 1).endswith(b"\n")
 
     def available_to(self, position: int) -> int:
-        """The end of the frame that contains an offset; the end of the text behind it."""
+        """The end of the frame that contains an offset; the end of the text after it."""
         starts = self._frames.starts
         return starts[min(bisect_right(starts, position), len(starts) - 1)]
 
@@ -127,7 +124,7 @@ class MappedDump(Record):
             self.inflation.ensure(end)
 
     def line_end(self, position: int) -> int:
-        """Return the offset behind the first end of a line at or behind an offset; 0 where no line ends there.
+        """Return the offset after the first end of a line at or after an offset; 0 where no line ends there.
 
         Raises:
             DumpError: as `ensure`.
@@ -253,7 +250,7 @@ def newlines(data: bytes | Bytes) -> int:
 
 
 def rest_lines(file: MappedDump, start: int) -> int:
-    """Count the lines that end behind an offset."""
+    """Count the lines that end after an offset."""
     lines = 0
     for at in range(start, len(file.data), PIECE_BYTES):
         file.ensure(at + PIECE_BYTES)

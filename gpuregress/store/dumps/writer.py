@@ -9,7 +9,6 @@ import contextlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -171,9 +170,7 @@ class DumpWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """Drop the file if `finish` was not reached."""
         if self._dump is None:
             _abandon(self._stack, error or DumpError(f"{self._path}: not finished"))

@@ -73,7 +73,7 @@ def _longest_in_order(texts: Sequence[str]) -> list[int]:
 
 
 def device_kind(device: str) -> str:
-    """Return `cuda` of `cuda:3`: cases move between the cards of a host."""
+    """Return `cuda` of `cuda:3`: cases move between the GPUs of a host."""
     return device.partition(":")[0]
 
 

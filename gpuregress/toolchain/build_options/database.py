@@ -117,7 +117,7 @@ def _options_for(path: Path, source: Path) -> BuildOptions:
 def _options(path: Path, entry: _Entry, remark: str) -> BuildOptions:
     compiler = next((word for word in entry.words if not word.startswith("-")), "")
     for word in entry.words:
-        if Path(word).stem in ("nvcc", "cl", "clang-cl"):  # behind ccache or another launcher
+        if Path(word).stem in ("nvcc", "cl", "clang-cl"):  # after ccache or another launcher
             compiler = word
             break
     origin = f"{_shown(path)} (entry {entry.number}, {entry.file.name}{remark})"

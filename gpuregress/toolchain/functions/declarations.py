@@ -42,7 +42,7 @@ class CxxFunction(Record):
         result: the type of its result, `auto` if that could not be read.
         line: of its name, counted from 1.
         spaces: those of `__global__`, `__device__`, `__host__` that it is declared with.
-        span: offsets of its text, from its first word to behind its body.
+        span: offsets of its text, from its first word to after its body.
         member: whether it is a member of a class, and needs an object of it.
     """
 
@@ -122,7 +122,7 @@ def scan(text: str, macros: Mapping[str, tuple[str, ...]] | None = None) -> Iter
     """Yield every function that a text declares or defines, kernels and host functions with an execution space too.
 
     Args:
-        text: not preprocessed: a function counts whatever `#if` it stands behind.
+        text: not preprocessed: a function counts whatever `#if` it stands under.
         macros: from `specifier_macros`; None: those of the text.
     """
     return _Scanner(text, specifier_macros([text]) if macros is None else macros).functions()
@@ -189,7 +189,7 @@ class _Scanner(WordScanner):
             self._enter(_Scope("class", _class_name(head)))
         else:
             self._group()
-            if "=" not in head:  # behind an initializer list the declaration goes on
+            if "=" not in head:  # after an initializer list the declaration goes on
                 self._forget()
 
     def _enter(self, scope: _Scope) -> None:
@@ -214,7 +214,7 @@ class _Scanner(WordScanner):
             self._operator.append(self._take())
 
     def _declarator(self) -> CxxFunction | None:
-        """Read the brackets behind a name; None where they are no parameter list."""
+        """Read the brackets after a name; None where they are no parameter list."""
         head = [self._text_of(at) for at in self._head]
         inner = self._group()
         if not head or not _NAME.fullmatch(head[-1]) or head[-1] in _WITH_ARGUMENTS or "=" in head or "::" in head[-2:]:
@@ -254,7 +254,7 @@ class _Scanner(WordScanner):
         )
 
     def _end_of_declarator(self) -> tuple[str, int] | None:
-        """Read from behind the parameters to the end of the function: the trailing result type and the last offset.
+        """Read from after the parameters to the end of the function: the trailing result type and the last offset.
 
         None where another word shows that it is no function.
         """

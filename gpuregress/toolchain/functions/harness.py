@@ -1,4 +1,4 @@
-"""Generated C++ behind a source: a kernel that calls a function for each element of its results.
+"""Generated C++ after a source: a kernel that calls a function for each element of its results.
 
 The types of parameters and result come from the compiler, by way of the function's address; where it has overloads,
 from their declarations. The kernel takes every buffer as `void*`, so that it compiles whatever the buffers hold. It

@@ -111,7 +111,7 @@ class HostCompiler(Record):
 
 
 def program_text(instance: FunctionInstance, arguments: Sequence[FunctionArgument]) -> str:
-    """Write the main program behind the source: it takes the calls' number, then a file or a number for each argument.
+    """Write the main program after the source: it takes the calls' number, then a file or a number for each argument.
 
     Args:
         instance: the function.

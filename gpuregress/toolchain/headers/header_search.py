@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
@@ -36,6 +36,8 @@ def work_tree(folder: Path) -> Path | None:
 def folders_with(header: str, folder: Path) -> tuple[Path, ...]:
     """List the folders of a clone from which a header is found under its name, sorted; () outside of any clone.
 
+    If one of several is nearer to the source than all others, it is the only one: a project may have copies.
+
     Args:
         header: as it is included, `csrc/util.h`.
         folder: of the source.
@@ -50,7 +52,18 @@ def folders_with(header: str, folder: Path) -> tuple[Path, ...]:
     for path in _files(root).get(parts[-1], ()):
         if path.parts[-len(parts) :] == parts:
             folders.add(path.parents[len(parts) - 1])
-    return tuple(sorted(folders))
+    return _nearest(folders, Path(os.path.realpath(folder)))
+
+
+def _nearest(folders: Iterable[Path], source: Path) -> tuple[Path, ...]:
+    """Return the folder that shares more of its path with the source's than all others, or all of them, sorted."""
+    shared: dict[Path, int] = {}
+    for folder in sorted(folders):
+        shared[folder] = len(Path(os.path.commonpath((folder, source))).parts)
+    most = [folder for folder in shared if shared[folder] == max(shared.values())]
+    if len(most) == 1:
+        return tuple(most)
+    return tuple(shared)
 
 
 def origin_of(header: str, folder: Path) -> Path | None:

@@ -39,6 +39,7 @@ cuviddec.h nvscibuf.h nvscisync.h cufile.h nppi.h npp.h nppdefs.h nvrtc_helper.h
 cudalibxt.h cuda_stdint.h texture_fetch_functions.h surface_functions.h
 math_functions_dbl_ptx3.h
 cub/util_allocator.cuh cub/util_device.cuh cub/util_debug.cuh nvJitLink.h cudnn.h
+cuda/buffer cuda/memory_pool cuda/memory_resource cuda/stream cuda/stream_ref
 """
 
 _LIBRARIES = """
@@ -52,6 +53,7 @@ mkl sys arpa linux mach TargetConditionals.h absl google cupti.h cupti_target.h 
 """
 
 _VENDORED = {
+    "flatbuffers": ("base.h flatbuffers.h", b"FLATBUFFERS_LITTLEENDIAN"),
     "fmt": ("base.h core.h format.h", b"FMT_VERSION"),
     "gflags": ("gflags.h", b"FlagRegisterer"),
     "glog": ("logging.h", b"LogMessageFatal"),
@@ -134,6 +136,8 @@ _WORDS = {
         "thrust/tuple.h": "tuple make_tuple get tie",
     },
 }
+_OF_LIBCUXX = "version"
+"""What libcu++ includes before it has defined anything: its other headers would end up in themselves."""
 _CONTAINERS = ("thrust/device_vector.h", "thrust/host_vector.h")
 _VOCABULARY = {
     library: {header: frozenset(names.split()) for header, names in headers.items()}
@@ -178,10 +182,16 @@ template <class, class = void> class list { long state[3]; };
 template <class, class = void> class deque { long state[10]; };
 template <class, class = void> class queue { long state[10]; };
 template <class, class = void> class stack { long state[10]; };
-template <class> class function { long state[4]; };
-template <class> class shared_ptr { long state[2]; };
+template <int words> class nullable_state {
+  long state[words];
+public:
+  nullable_state() = default;
+  __host__ __device__ nullable_state(decltype(nullptr)) {}
+};
+template <class> struct function : nullable_state<4> { using nullable_state::nullable_state; };
+template <class> struct shared_ptr : nullable_state<2> { using nullable_state::nullable_state; };
 template <class> class weak_ptr { long state[2]; };
-template <class, class = void> class unique_ptr { long state; };
+template <class, class = void> struct unique_ptr : nullable_state<1> { using nullable_state::nullable_state; };
 template <class, class = void> class basic_ostream;
 template <class, class = void> class basic_istream;
 typedef basic_ostream<char> ostream;
@@ -230,6 +240,12 @@ template <class> class device_reference;
 #endif
 template <class, class = void> class device_vector;
 template <class, class = void> class host_vector;
+template <class T> struct device_malloc_allocator {
+  typedef T value_type;
+  typedef device_ptr<T> pointer;
+  typedef decltype(sizeof(0)) size_type;
+};
+template <class T> struct device_allocator : device_malloc_allocator<T> {};
 template <class T> __host__ __device__ T* raw_pointer_cast(T* pointer) { return pointer; }
 }
 #ifdef THRUST_CUB_WRAPPED_NAMESPACE
@@ -339,6 +355,9 @@ def shims(names: Iterable[str], texts: Collection[str] = ()) -> dict[str, str]:
     used = _used(texts) if known else []
     with_names: dict[str, str] = {}
     for name, text in known.items():
+        if name == _OF_LIBCUXX:
+            with_names[name] = text
+            continue
         # Thrust's headers of iterators include others that have a shim, and would end up in themselves.
         headers = [header for header in used if name in _CONTAINERS or not header.startswith("thrust/iterator/")]
         with_names[name] = text + "".join(f"#include <{header}>\n" for header in headers)
@@ -409,6 +428,8 @@ def _shim(name: str) -> str | None:
         stem = rest.removesuffix(".h")
         known = _THRUST.split()
         return _THRUST_TEXT if stem in known or stem.partition("/")[0] in known else None
+    if plain == _OF_LIBCUXX:
+        return "#pragma once\n"
     if plain in ("time.h", "ctime"):
         return f"{_STD}#define CLOCKS_PER_SEC 1000000L\n"
     if plain == "DirectXMath.h":

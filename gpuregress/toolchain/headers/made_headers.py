@@ -1,14 +1,14 @@
 """Stand-ins for generated and downloaded headers, made from the templates of the clone.
 
 CMake fills in a template, `config.h.in`; protoc writes the enumerations of `data.proto`. Here no option of the template
-is on but that of CUDA, and of a message there is the name alone. Of a header that the clone does not tell at all
-nothing is left.
+is on but that of CUDA, and of a message there is the name alone. A header that the clone does not tell at all has no
+more than declarations of the classes that the sources name of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 _TEMPLATE_SUFFIXES = (".in", ".cmakein", ".cmake.in")
@@ -32,6 +32,14 @@ _PROTO = re.compile(
     re.VERBOSE,
 )
 _VALUE = re.compile(r"\b(\w+)\s*=\s*(-?\w+)\s*(?:\[[^\]]*\])?\s*;")
+_QUALIFIED_CLASS = re.compile(
+    r"(?<![\w:.>])(?P<scope>[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)::(?P<name>[A-Za-z_]\w*)\b(?!\s*(?:\(|::))\s*(?P<template><?)"
+)
+_SCOPES = re.compile(
+    r"\b(?:namespace|class|struct|union|enum|typename)\b((?:\s|\w|::|\([^()]*\))*)|\busing\s+(\w+)\s*="
+    r"|\btypedef\b[^;]*?(\w+)\s*;"
+)
+"""What opens a namespace or names a type, with its words."""
 
 
 def origins(header: str) -> Iterator[str]:
@@ -60,6 +68,34 @@ def text_of(origin: Path) -> str:
     if origin.suffix == ".proto":
         return _of_protocol(content)
     return _of_template(content)
+
+
+def opaque_classes(texts: Collection[str], known: Collection[str]) -> str:
+    """Declare the classes that sources name in namespaces which none of them opens, such as `half_float::half`.
+
+    Args:
+        texts: of all files that are compiled.
+        known: namespaces of other headers.
+    """
+    plain = [_COMMENT.sub(" ", text) for text in texts]
+    opened = set(known)
+    for text in plain:
+        for words in _SCOPES.findall(text):
+            opened.update(re.findall(r"\w+", " ".join(words)))
+    heads: dict[tuple[str, str], str] = {}
+    for text in plain:
+        for match in _QUALIFIED_CLASS.finditer(text):
+            if match["scope"].partition("::")[0] in opened:
+                continue
+            heads.setdefault((match["scope"], match["name"]), "class")
+            if match["template"]:
+                heads[match["scope"], match["name"]] = "template <class...> class"
+    declared: list[str] = []
+    for (scope, name), head in sorted(heads.items()):
+        around, _, inner = scope.rpartition("::")
+        if (around, inner) not in heads:  # else the scope is a class
+            declared.append(f"namespace {scope} {{ {head} {name}; }}\n")
+    return "".join(declared)
 
 
 def _of_template(content: str) -> str:

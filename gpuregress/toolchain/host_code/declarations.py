@@ -48,9 +48,10 @@ _ODD_ARGUMENT = re.compile(
     r"\b(?:bool|char|class|const|double|enum|float|int|long|short|signed|struct|union|unsigned|void"
     r"|s?size_t|ptrdiff_t|u?int(?:8|16|32|64|ptr)_t)\b"
     r"|(?:^|,)[ \t]*[-+*/%&|^!<>=~]+[ \t]*(?=,|$)"
+    r"|\b[A-Za-z_]\w*\s+[A-Za-z_]"
 )
-"""A type, as in `INSTANTIATE(float, 3)` and `DEPRECATED(int f(void), "hint");`, or an operator, as in
-`COMPARE(less, <);`."""
+"""A type, as in `INSTANTIATE(float, 3)` and `DEPRECATED(int f(void), "hint");`, an operator, as in
+`COMPARE(less, <);`, or names without a comma between them, as in `FOR_EACH(DEFINE, INTEGERS FLOATS);`."""
 _CLASS_NAME = "gpuregress_class"
 _CONCATENATION = re.compile(r"\s*##\s*|#(?=\s*\w)")
 _CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
@@ -66,9 +67,9 @@ class Declared(Record):
         kind: `namespace` is a using-directive; `macro` a macro's call that stands alone.
         names: those that it declares, without namespaces; what a macro's call or a using-directive begins with.
         start: offset of its first character: its template header, `extern "C"` or specifiers.
-        specifiers: offset behind the template header.
+        specifiers: offset after the template header.
         head_end: offset of the body, with the initializers of a constructor; `end` without one.
-        end: offset behind its last character.
+        end: offset after its last character.
         is_device: annotated `__global__`, `__device__`, `__constant__`, …
         head: its text up to the body, without comments.
         members: of a class.
@@ -117,8 +118,9 @@ def views(text: CxxText, macros: Macros) -> tuple[View, ...]:
 def _without_odd_arguments(parsed: str, bare: str, macros: Macros) -> str:
     """Put a name in place of the arguments of each macro's call that is a declaration of its own.
 
-    The grammar misreads types and operators there, and all that follows. Device code stays as it is, since its mutants
-    are made by the tree.
+    The grammar misreads types and operators there, and all that follows. It also misreads what follows a call that ends
+    a namespace without a semicolon: there a semicolon takes the place of the bracket. Device code stays as it is, since
+    its mutants are made by the tree.
     """
     device: tuple[tuple[int, int], ...] | None = None
     pieces: list[str] = []
@@ -130,14 +132,19 @@ def _without_odd_arguments(parsed: str, bare: str, macros: Macros) -> str:
         first = call.end()
         close = _closing_bracket(parsed, first)
         rest = _END_OF_CALL.match(parsed, close)
-        if rest is None or not _ODD_ARGUMENT.search(parsed[first:close]):
+        is_last = rest is not None and not rest["semicolon"] and parsed[rest.end() :].lstrip().startswith("}")
+        if rest is None or not (is_last or _ODD_ARGUMENT.search(parsed[first:close])):
             continue
         if device is None:
             device = device_spans(bare, macros)
-        is_whole = bool(rest["semicolon"]) or any(body.endswith((";", "}")) for body in bodies)
+        is_whole = is_last or bool(rest["semicolon"]) or any(body.endswith((";", "}")) for body in bodies)
         if is_whole and not any(start <= call.start("name") < end for start, end in device):
-            pieces += [parsed[last:first], "T", re.sub(r"[^\n]", " ", parsed[first + 1 : close])]
-            last = close
+            if is_last:
+                pieces += [parsed[last : first - 1], re.sub(r"[^\n]", " ", parsed[first - 1 : close]), ";"]
+                last = close + 1
+            else:
+                pieces += [parsed[last:first], "T", re.sub(r"[^\n]", " ", parsed[first + 1 : close])]
+                last = close
     return "".join((*pieces, parsed[last:]))
 
 
@@ -356,7 +363,7 @@ class _Reader:
         return end + len(gap) - len(gap.lstrip())
 
     def _last(self, node: Node) -> int:
-        """The offset behind a declaration with its semicolon."""
+        """The offset after a declaration with its semicolon."""
         end = node.end_byte
         following = self._plain[end : end + 200]
         blanks = len(following) - len(following.lstrip())
@@ -527,7 +534,7 @@ def device_spans(bare: str, macros: Macros) -> tuple[tuple[int, int], ...]:
 
 
 def class_spans(bare: str, macros: Macros) -> tuple[tuple[int, int, int], ...]:
-    """Find the outermost classes: offsets of their first word and of their body, and the one behind it.
+    """Find the outermost classes: offsets of their first word and of their body, and the one after it.
 
     Args:
         bare: a view without the contents of strings.
@@ -555,7 +562,7 @@ def _brackets(macros: Macros) -> re.Pattern[str]:
 
 
 def _end(bare: str, start: int, brackets: re.Pattern[str], braces: Mapping[str, int], *, is_call: bool) -> int:
-    """The offset behind the declaration that begins at an offset; a macro's call alone may be one."""
+    """The offset after the declaration that begins at an offset; a macro's call alone may be one."""
     depth = 0
     for sign in brackets.finditer(bare, start):
         if sign[0] == ";" and depth == 0:

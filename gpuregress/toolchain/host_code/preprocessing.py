@@ -14,6 +14,7 @@ from functools import cached_property
 from gpuregress.gpu.records import Record
 
 _MOST_VIEWS = 8
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 def words_of(names: Iterable[str]) -> str:
@@ -124,6 +125,8 @@ class CxxText:
     """
 
     def __init__(self, text: str) -> None:
+        if text.startswith(_BYTE_ORDER_MARK):  # which is no character of a text that does not begin with it
+            text = f" {text[1:]}"
         self.text = text.replace("\\\r\n", " \\\n").replace("\r\n", " \n")
         self._uncommented = _LEXICAL.sub(_blank_comment, self.text)
 

@@ -25,9 +25,11 @@ from gpuregress.toolchain.host_code.preprocessing import WORD, Macros
 ANNOTATION = "__host__ __device__ "
 """Put before a `constexpr` function, which device code may call (nvcc --expt-relaxed-constexpr)."""
 
-_NAMESPACES = frozenset(
+KNOWN_NAMESPACES = frozenset(
     ("std", "cooperative_groups", "nvcuda", "wmma", "cuda", "thrust", "cub", "at", "torch", "c10", "DirectX")
 )
+"""Those of the compiler's own headers and of the shims."""
+
 _TYPE_WORDS = re.compile(r"\b(?:struct|class|union|enum|using|typedef|constexpr)\b|\btemplate\s*<")
 _TEMPLATE = re.compile(r"\btemplate\b")
 _CONSTANT = re.compile(r"\bconst(?:expr|eval|init)?\b")
@@ -132,7 +134,7 @@ class _Selection:
 
     def __init__(self, files: Sequence[Sequence[View]], macros: Macros, dropped: set[tuple[int, int]]) -> None:
         self._files, self._macros, self._dropped = files, macros, dropped
-        self._namespaces = set(_NAMESPACES)
+        self._namespaces = set(KNOWN_NAMESPACES)
         self._all: list[_Candidate] = []
         self._functions: set[str] = set()
         self._types: set[str] = set()
@@ -198,7 +200,7 @@ class _Selection:
     def _declares(self, declared: Declared) -> bool:
         """Tell whether a macro's call declares device code, types or constants; no macro known: it is the host's."""
         name = declared.names[0] if declared.names else ""
-        if name in self._macros.annotations:
+        if not self._macros.annotations.isdisjoint(WORD.findall(declared.head)):  # also `FOR_TYPES(KERNEL)`
             return True
         if declarations.expands_to_host_functions(name, self._macros):
             return False
@@ -334,7 +336,7 @@ def _is_device(declared: Declared) -> bool:
 
 
 def _operand(text: str, match: re.Match[str]) -> str:
-    """What stands in parentheses behind `decltype`; of `requires` and `sizeof x`, all that follows."""
+    """What stands in parentheses after `decltype`; of `requires` and `sizeof x`, all that follows."""
     start = match.end()
     if match[0] == "requires" or not text[start:].lstrip().startswith("("):
         return text[start:]

@@ -1,6 +1,6 @@
 """Explanation of kernels and variables that a source does not have.
 
-A name may be misspelled, or that of a template without its arguments. It may stand behind a condition that does not
+A name may be misspelled, or that of a template without its arguments. It may stand under a condition that does not
 hold. Or it is no kernel. A name that stands nowhere in the texts that the compiler reads is known to be wrong before
 anything is compiled.
 """

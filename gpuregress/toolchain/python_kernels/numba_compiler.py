@@ -33,7 +33,7 @@ _DECORATED = ("fastmath", "opt", "launch_bounds")
 
 
 class _VirtualDevice:
-    """The GPU that Numba is told of, which it asks for to compile device functions and kernels with a signature.
+    """The GPU that Numba is given, which it asks for to compile device functions and kernels with a signature.
 
     Args:
         arch: `sm_90`.
@@ -60,7 +60,7 @@ def prepare(arch: str) -> None:
     """Answer Numba where it asks for the current GPU.
 
     Args:
-        arch: `sm_90`, the GPU that it is told of.
+        arch: `sm_90`, the GPU that it is given.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

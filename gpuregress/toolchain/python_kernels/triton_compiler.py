@@ -54,7 +54,7 @@ def prepare(arch: str) -> None:
     """Answer files that ask Triton for the current GPU while they are imported.
 
     Args:
-        arch: `sm_90`, the GPU that they are told of.
+        arch: `sm_90`, the GPU that they are given.
     """
     import triton  # noqa: PLC0415 - an extra, and heavy
 

@@ -1,9 +1,9 @@
 """Order of the sides of a branch that the lanes of a warp take differently.
 
 An H200 first ran the side of fewer lanes; of sides with as many lanes, or with predicates in place of a branch, the one
-behind the branch. The sides alternate at each `YIELD`, which ptxas puts into some loops. Here the order is fixed: the
-side behind the branch, but in a chain of cases the one that is left first. Lanes wait for the others where the sides
-join, and behind a loop until the last lane has left it.
+after the branch. The sides alternate at each `YIELD`, which ptxas puts into some loops. Here the order is fixed: the
+side after the branch, but in a chain of cases the one that is left first. Lanes wait for the others where the sides
+join, and after a loop until the last lane has left it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def block_ranks(graph: Dominance) -> dict[int, int]:
 
 
 def _later_first(graph: Dominance, number: int) -> list[int]:
-    """The successors of a block: those behind more loops first, then those whose side runs later."""
+    """The successors of a block: those after more loops first, then those whose side runs later."""
     successors = list(dict.fromkeys(graph.flow.blocks[number].successors))
     if len(successors) > _TWO or _is_chain(graph, successors):
         successors.reverse()
@@ -61,7 +61,7 @@ def _later_first(graph: Dominance, number: int) -> list[int]:
 
 
 def _is_chain(graph: Dominance, successors: list[int]) -> bool:
-    """Whether a branch goes to one of several cases, and the code behind it asks for the others."""
+    """Whether a branch goes to one of several cases, and the code after it asks for the others."""
     if len(successors) != _TWO:
         return False
     target, behind = (graph.flow.blocks[_behind_jumps(graph, item)].successors for item in successors)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.liveness import Block, Liveness
@@ -102,27 +103,19 @@ class ControlFlowGraph:
             starts: where control comes from.
             ends: whether a block is where the search ends; it is left out, too.
         """
-        seen: set[int] = set()
-        pending = list(starts)
-        while pending:
-            number = pending.pop()
-            if number in seen or (ends is not None and ends(number)):
-                continue
-            seen.add(number)
-            pending += self.blocks[number].successors
-        return seen
+
+        def entered(blocks: Iterable[int]) -> list[int]:
+            return [number for number in blocks if ends is None or not ends(number)]
+
+        return set(reachable_from(entered(starts), lambda number: entered(self.blocks[number].successors)))
 
     def reachable_without_waits(self, starts: Iterable[int]) -> set[int]:
         """The blocks that control can reach from some blocks, these included, before a thread must wait."""
-        seen: set[int] = set()
-        pending = list(starts)
-        while pending:
-            number = pending.pop()
-            if number not in seen:
-                seen.add(number)
-                if not any(map(self.must_wait, self.indices(number))):
-                    pending += self.blocks[number].successors
-        return seen
+
+        def following(number: int) -> Sequence[int]:
+            return () if any(map(self.must_wait, self.indices(number))) else self.blocks[number].successors
+
+        return set(reachable_from(starts, following))
 
     def may_leave(self, index: int) -> bool:
         """Whether a thread may stop inside a statement: it waits, or calls a function that may exit."""
@@ -308,16 +301,7 @@ class ControlFlowGraph:
         for index in statements:
             for name in _sets(self.statements[index]):
                 needs.setdefault(name, set()).update(_reads(self.statements[index]))
-        for name in needs:
-            seen, pending = set[str](), [name]
-            while pending:
-                for other in needs.get(pending.pop(), ()):
-                    if other == name:
-                        return True
-                    if other not in seen:
-                        seen.add(other)
-                        pending.append(other)
-        return False
+        return any(name in reachable_from(needs[name], lambda other: needs.get(other, ())) for name in needs)
 
     def _leaves(self, index: int, loop: set[int], tainted: set[str]) -> bool:
         """Whether a block may leave a loop at a branch, or an exit, that depends on what another thread writes."""
@@ -410,14 +394,7 @@ def _counts(statement: Statement) -> bool:
 
 def natural_loop(predecessors: Mapping[int, Iterable[int]], tail: int, head: int) -> set[int]:
     """The blocks of the natural loop of a back edge from `tail` to `head`."""
-    blocks = {head}
-    pending = [tail]
-    while pending:
-        number = pending.pop()
-        if number not in blocks:
-            blocks.add(number)
-            pending += predecessors.get(number, ())
-    return blocks
+    return {head, *reachable_from([tail], lambda number: () if number == head else predecessors.get(number, ()))}
 
 
 def single_definitions(statements: tuple[Statement, ...]) -> dict[str, Instruction]:

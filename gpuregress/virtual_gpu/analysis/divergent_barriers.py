@@ -6,7 +6,7 @@ the postdominator without a wait went past the barrier.
 
 Where the lanes of a branch would meet only to leave the kernel, PTX does not tell `if (even) { __syncthreads(); … }`
 from the early return of the odd lanes, which is allowed. But a lane whose side of the branch has an effect on memory,
-and stands behind the barrier in the source, is on the `else` side of the barrier: it went past it, too.
+and stands after the barrier in the source, is on the `else` side of the barrier: it went past it, too.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def divergent_barriers(flow: ControlFlowGraph, uniformity: Uniformity) -> Diverg
 
 
 def _passing(flow: ControlFlowGraph, branch: DivergentBranch, barriers: frozenset[int]) -> set[int]:
-    """Return the effects on a side of a branch without a barrier that are behind the barrier of another side."""
+    """Return the effects on a side of a branch without a barrier that are after the barrier of another side."""
     start = _position(flow, branch.index)
     if start is None:
         return set()
@@ -166,7 +166,7 @@ def only_leaves(flow: ControlFlowGraph, number: int) -> bool:
 
 
 # --- whole warp operations --------------------------------------------------------------------------------------------
-# Warp operations whose mask a card does not look at, since the whole warp executes them in any case.
+# Warp operations whose mask a GPU does not look at, since the whole warp executes them in any case.
 #
 # `shfl.sync` and its like are undefined for a lane that their mask leaves out. ptxas makes them an instruction that
 # checks the mask (`WARPSYNC`) only where lanes may have diverged, or may have different masks. Elsewhere it drops the
@@ -178,7 +178,7 @@ _ALL_LANES = 0xFFFF_FFFF
 
 
 def whole_warp_operations(flow: ControlFlowGraph, parameters: set[str]) -> frozenset[int]:
-    """Return the statements with a mask that a card does not look at.
+    """Return the statements with a mask that a GPU does not look at.
 
     Args:
         flow: of a kernel.

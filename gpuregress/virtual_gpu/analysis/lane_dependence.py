@@ -1,6 +1,6 @@
-"""Dependence test between the lanes of a warp: accesses that they must make in step.
+"""Dependence test between the lanes of a warp, and the steps in which they make accesses.
 
-On a card a converged warp makes each access in all its lanes before it makes the next one. Here a lane runs to its next
+On a GPU a converged warp makes each access in all its lanes before it makes the next one. Here a lane runs to its next
 wait before the next lane begins. Both give the same bytes unless two accesses with no wait between them depend on each
 other: one of them writes, and a lane that runs earlier reaches with the later one what a lane that runs later reaches
 with the earlier one. Before the later one of such a pair the lanes of the warp have to wait for each other.
@@ -12,13 +12,14 @@ multiplies a row's number is a pitch that no column exceeds, and that what `mall
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import IntEnum
 from itertools import chain
 
 import numpy as np
 from msgspec import field
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, Dominance
@@ -33,11 +34,12 @@ from gpuregress.virtual_gpu.analysis.lane_overlap import (
     may_depend,
 )
 from gpuregress.virtual_gpu.analysis.lane_values import LANES, varies
-from gpuregress.virtual_gpu.ptx.modifiers import space_of
+from gpuregress.virtual_gpu.ptx.modifiers import lay_out, space_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic, Control, MemoryEffect, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import (
     Call,
     Float,
+    Function,
     Instruction,
     Integer,
     Label,
@@ -46,6 +48,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Statement,
     Vector,
 )
+from gpuregress.virtual_gpu.runtime.program import Schedule
 
 # --- contested --------------------------------------------------------------------------------------------------------
 # Stores by which several lanes of a warp may write one address, and what keeps their lanes in order.
@@ -66,7 +69,7 @@ class ContestedStores(Record):
     Attributes:
         groups: statement -> the lanes of a group, whose lowest lane wins over the others of its group, and whose last
             group wins over the others of the warp.
-        ordered: the statements whose results show the order of the lanes, which is that of their numbers on a card.
+        ordered: the statements whose results show the order of the lanes, which is that of their numbers on a GPU.
     """
 
     groups: Mapping[int, int] = field(default_factory=dict)
@@ -170,21 +173,17 @@ class Slices:
         """The instructions that a register depends on; an atomic operation is its own end."""
         if name in self._slices:
             return self._slices[name]
-        instructions: list[Instruction] = []
-        seen: set[str] = set()
-        pending = [name]
-        while pending:
-            register = pending.pop()
-            if register in seen:
-                continue
-            seen.add(register)
-            for item in self._definitions.get(register, ()):
-                if isinstance(item, Instruction):
-                    instructions.append(item)
-                    if info(item).memory is not MemoryEffect.UPDATE:
-                        pending += effects.reads(item)
-        self._slices[name] = instructions
-        return instructions
+
+        def defined(register: str) -> list[Instruction]:
+            return [item for item in self._definitions.get(register, ()) if isinstance(item, Instruction)]
+
+        def operands(register: str) -> Iterator[str]:
+            for item in defined(register):
+                if info(item).memory is not MemoryEffect.UPDATE:
+                    yield from effects.reads(item)
+
+        self._slices[name] = list(chain.from_iterable(map(defined, reachable_from([name], operands))))
+        return self._slices[name]
 
 
 # --- dependence -------------------------------------------------------------------------------------------------------
@@ -215,7 +214,7 @@ class LaneDependence(Record):
     Attributes:
         steps: statements before which the lanes of a warp have to wait for each other.
         exchanges: a statement that writes, and one with which another lane may read that with no wait between. It is
-            none where an atomic operation behind a fence may tell the reader, as at a lock, or where both are atomic.
+            none where an atomic operation after a fence may tell the reader, as at a lock, or where both are atomic.
         assumes_rows: whether the answer holds only for warps of the width that was asked for.
         contested: the stores that lanes may make to one address. If there are any, steps allow every order of lanes.
         assumes_distinct: whether the answer may be another one where two parameters hold the same address.
@@ -385,7 +384,7 @@ class _Search:
                     pending.add(successor)
 
     def _crossing(self, index: int, crossed: Crossed, header: int) -> Crossed:
-        """What an access has behind it when an iteration of a loop ends."""
+        """What an access has after it when an iteration of a loop ends."""
         blocks = self._graph.loops[header].blocks
         if self._flow.block_at(index) not in blocks or (crossed >= 0 and header in self._graph.loops[crossed].blocks):
             return crossed
@@ -467,3 +466,75 @@ class _Search:
 def _told(publication: _Publication) -> _Publication:
     """How far a write is published after an atomic access of its thread: without a fence it is not."""
     return _Publication.NONE if publication is _Publication.NONE else _Publication.TOLD
+
+
+# --- warp steps -------------------------------------------------------------------------------------------------------
+# Waits that make the lanes of a warp access memory in step, inserted where the test cannot exclude a dependence. A GPU
+# runs a converged warp one instruction after the other, each in all its lanes, and code without `__syncwarp` may rely
+# on it.
+
+
+_ACCESSES = frozenset(["ld", "ldu", "st", "atom", "red"])
+_SEEN = frozenset(["", "global", "shared"])
+"""Spaces of memory that threads share; "": a generic address."""
+
+
+class SteppedKernel(Record):
+    """A kernel with its steps.
+
+    Attributes:
+        function: its syntax tree.
+        dependence: of its lanes, by the numbers of its statements.
+    """
+
+    function: Function
+    dependence: LaneDependence
+
+
+def with_warp_steps(function: Function, schedule: Schedule) -> SteppedKernel:
+    """Insert a step before each access that depends on an earlier one of another lane of the warp."""
+    flow = ControlFlowGraph(function)
+    offsets, _ = lay_out(function.parameters)
+    private = frozenset(item.name for item in function.variables if item.space == "local")
+    offsets = with_aliases(offsets, schedule.aliases)
+    dependence = lane_dependence(
+        flow, offsets, private, schedule.warp_width, last_first=schedule.last_first, any_order=schedule.permuted
+    )
+    steps = dependence.steps
+    if schedule.in_step:
+        steps |= _accesses(flow)
+    body: list[Statement] = []
+    moved: dict[int, int] = {}
+    for index, statement in enumerate(flow.statements):
+        if index in steps and isinstance(statement, Instruction):
+            body.append(replace(statement, opcode="bar", modifiers=("warp", "step"), operands=(), guard=None))
+        moved[index] = len(body)
+        body.append(statement)
+    exchanges = frozenset((moved[write], moved[read]) for write, read in dependence.exchanges)
+    renumbered = replace(
+        dependence,
+        steps=frozenset(moved[index] for index in steps),
+        exchanges=exchanges,
+        contested=dependence.contested.renumbered(moved),
+    )
+    return SteppedKernel(replace(function, body=tuple(body)) if steps else function, renumbered)
+
+
+def _accesses(flow: ControlFlowGraph) -> frozenset[int]:
+    """The accesses to memory that other threads see, but for those in loops that spin.
+
+    A lane that waits for another one of its warp there must go on alone, as it does on a GPU since Volta.
+    """
+    accesses: set[int] = set()
+    for index, item in enumerate(flow.statements):
+        if not isinstance(item, Instruction) or item.opcode not in _ACCESSES or space_of(item) not in _SEEN:
+            continue
+        if flow.block_at(index) not in flow.spinning_blocks:
+            accesses.add(index)
+    return frozenset(accesses)
+
+
+def with_aliases(offsets: dict[str, int], aliases: tuple[tuple[int, int], ...]) -> dict[str, int]:
+    """The first bytes of parameters, with that of an earlier one for each parameter that holds the same address."""
+    same = dict(aliases)
+    return {name: same.get(first, first) for name, first in offsets.items()}

@@ -406,9 +406,9 @@ class OverlapTest:
         return self._sites[index]
 
     def _at_block(self, value: LaneValue, block: int) -> LaneValue:
-        """The value as a block sees it: behind a loop that lanes may leave at different iterations, it varies.
+        """The value as a block sees it: after a loop that lanes may leave at different iterations, it varies.
 
-        So it does behind a header whose loop is not known.
+        So it does after a header whose loop is not known.
         """
         loops = self._graph.loops
 

@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance, Loop
 from gpuregress.virtual_gpu.analysis.value_graph import UNKNOWN, ValueGraph
 from gpuregress.virtual_gpu.ptx.opcode_table import Arithmetic
@@ -344,16 +345,10 @@ class LaneValues:
 
     def _headers(self, node: int) -> set[int]:
         """The headers of the loops in whose iterations a value may differ."""
-        headers, seen, pending = set[int](), set[int](), [node]
-        while pending:
-            number = self._graph.follow(pending.pop())
-            if number not in seen:
-                seen.add(number)
-                item = self._graph.nodes[number]
-                pending += item.operands
-                if isinstance(item, Phi | Induction):
-                    headers.add(item.block)
-        return headers
+        follow, nodes = self._graph.follow, self._graph.nodes
+        numbers = reachable_from([follow(node)], lambda number: map(follow, nodes[number].operands))
+        values = [nodes[number] for number in numbers]
+        return {value.block for value in values if isinstance(value, Phi | Induction)}
 
 
 # --- bit operations ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph, dominator_sets, single_definitions
@@ -129,13 +130,7 @@ class Uniformity:
                 before.setdefault(successor, []).append(number)
             if not successors:
                 pending.append(number)
-        seen: set[int] = set()
-        while pending:
-            number = pending.pop()
-            if number not in seen:
-                seen.add(number)
-                pending += before.get(number, [])
-        return len(seen) == self._exit + 1
+        return len(set(reachable_from(pending, lambda number: before.get(number, ())))) == self._exit + 1
 
     def _postdominators(self) -> dict[int, int]:
         """For each block the blocks that every path from it to the end passes, itself included, as bits."""
@@ -167,14 +162,11 @@ class Uniformity:
 
     def _between(self, first: list[int], postdominators: int) -> Iterator[int]:
         """The blocks on the paths from some blocks to the first of the postdominators, given as bits."""
-        seen: set[int] = set()
-        pending = list(first)
-        while pending:
-            block = pending.pop()
-            if block not in seen and not postdominators >> block & 1:
-                seen.add(block)
-                yield block
-                pending += self._successors(block)
+
+        def before(blocks: list[int]) -> list[int]:
+            return [block for block in blocks if not postdominators >> block & 1]
+
+        return reachable_from(before(first), lambda block: before(self._successors(block)))
 
     # --- values -------------------------------------------------------------------------------------------------------
 

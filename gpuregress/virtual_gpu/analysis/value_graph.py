@@ -6,9 +6,10 @@ Assignment Form", 2013). The nodes are those of `runtime.footprint_ir`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import ClassVar
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import Dominance, Loop
 from gpuregress.virtual_gpu.ptx.modifiers import INDEX_BITS, is_signed, size, type_of
@@ -329,17 +330,15 @@ class ValueGraph:
 
     def _is_invariant(self, node: int, loop: Loop) -> bool:
         """Whether a value is the same in all iterations of a loop."""
-        pending, seen = [node], set[int]()
-        while pending:
-            number = self.follow(pending.pop())
-            if number in seen:
-                continue
-            seen.add(number)
+
+        def operands(number: int) -> Iterable[int]:
+            value = self.nodes[number]
+            return () if isinstance(value, Phi | Induction) else map(self.follow, value.operands)
+
+        for number in reachable_from([self.follow(node)], operands):
             value = self.nodes[number]
             if isinstance(value, Unknown) or (isinstance(value, Phi | Induction) and value.block in loop.blocks):
                 return False
-            if not isinstance(value, Phi | Induction):
-                pending += value.operands
         return True
 
 

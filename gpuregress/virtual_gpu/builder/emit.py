@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.structured import I16, I32
-from gpuregress.virtual_gpu.ptx.modifiers import BITS
+from gpuregress.virtual_gpu.ptx.modifiers import BITS, type_of
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Operand
 
 Build: TypeAlias = Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value]
@@ -74,9 +74,25 @@ def integer(type_name: str) -> ir.IntType:
     return ir.IntType(BITS[type_name])
 
 
-def read_all(emit: Emit, instruction: Instruction, type_name: str, start: int = 1) -> list[ir.Value]:
-    """The values of the source operands from `start` on, all of one type."""
-    return [emit.read(operand, type_name) for operand in instruction.operands[start:]]
+def read_all(emit: Emit, instruction: Instruction, type_name: str) -> list[ir.Value]:
+    """The values of the source operands, all of one type."""
+    return [emit.read(operand, type_name) for operand in instruction.operands[1:]]
+
+
+def pointwise(compute: Callable[..., ir.Value], result: str = "") -> Lowering:
+    """Make the lowering of a function of the source operands, all of the instruction's type.
+
+    Args:
+        compute: takes the emitter and the values of the operands.
+        result: the type of the result; "" for that of the operands.
+    """
+
+    def lower(emit: Emit, instruction: Instruction) -> None:
+        type_name = type_of(instruction)
+        value = compute(emit, *read_all(emit, instruction, type_name))
+        emit.write(instruction.operands[0], value, result or type_name)
+
+    return lower
 
 
 def extend(emit: Emit, value: ir.Value, to: ir.IntType, *, signed: bool) -> ir.Value:

@@ -57,7 +57,7 @@ class MachineView:
         if key not in self._fields:
             self._fields[key] = field(self.entry, self.machine, name, type_)
             if type_ == I32:
-                # The end is not of the range; 2^31, behind the longest grid, is -2^31 as a signed number.
+                # The end is not of the range; 2^31, after the longest grid, is -2^31 as a signed number.
                 end = 1025 if name.startswith("block_") else -(2**31)
                 bounds = [ir.Constant(I32, 1), ir.Constant(I32, end)]
                 metadata = self.unit.module.add_metadata(bounds)

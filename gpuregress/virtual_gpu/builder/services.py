@@ -256,7 +256,7 @@ def subroutine_body(emitter: Services, builder: ir.IRBuilder) -> Iterator[None]:
     """Let an emitter build the body of a subroutine.
 
     Stack slots go into the subroutine's first block and the code into the next, because an insertion into a block moves
-    a builder behind it.
+    a builder after it.
     """
     body = builder.append_basic_block("body")
     builder.branch(body)

@@ -174,7 +174,7 @@ def i64(value: int) -> ir.Constant:
 
 
 def at(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value | int) -> ir.Value:
-    """Return a pointer `offset` bytes behind another."""
+    """Return a pointer `offset` bytes after another."""
     if isinstance(offset, int):
         if offset == 0:
             return base

@@ -51,7 +51,7 @@ asynchronous copies, and LLVM's time grows faster than the code."""
 
 
 def has_local_gaps(function: Function) -> bool:
-    """Whether a function has gaps behind its local variables: a kernel that has any."""
+    """Whether a function has gaps after its local variables: a kernel that has any."""
     return function.is_entry and any(item.space == "local" for item in function.variables)
 
 

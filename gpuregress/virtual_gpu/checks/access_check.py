@@ -72,7 +72,7 @@ class RaceRules:
             space: "" for a generic address.
             b: the builder.
             values: the parameters.
-            is_ordered: whether barriers order a read of shared memory behind all earlier and before all later writes.
+            is_ordered: whether barriers order a read of shared memory after all earlier and before all later writes.
         """
         if not self.races:
             access = replace(access, is_strong=False)

@@ -5,8 +5,8 @@ threads of a block or all lanes of a warp, two readers stand for that vector (`c
 race with each other, and fences, mbarriers and barriers of some threads order some accesses and leave others. So
 programs that have any of these keep all concurrent accesses: the newest in the cell, with a word beside it in the
 second plane, and those before it as a list of nodes. A node stands for the lanes of a warp that accessed the cell
-at one site with no wait between. An access that is ordered behind another one of its kind takes its place, because what
-is ordered behind the later one is ordered behind the earlier one, too.
+at one site with no wait between. An access that is ordered after another one of its kind takes its place, because what
+is ordered after the later one is ordered after the earlier one, too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Newest(Record):
     Attributes:
         epoch: without the mark of a list.
         mask: the lanes that it stands for, i32.
-        head: the index of the node behind it, 0 for none, i32.
+        head: the index of the node after it, 0 for none, i32.
         partner: the epoch of the access with which it stands for all of their kind, 0 for none, i64.
     """
 
@@ -135,7 +135,7 @@ class AccessLists:
         with while_nonzero(b, index) as number:
             node = _node(b, machine, number)
             known = b.load(node, typ=I64)
-            # Other blocks, and earlier turns of this one, are behind those of this turn.
+            # Other blocks, and earlier turns of this one, are after those of this turn.
             index.set(i32(0), b)
             is_near = b.icmp_unsigned(">=", known, turn)
             with b.if_then(b.or_(is_near, has_turns)):
@@ -299,7 +299,7 @@ class AccessLists:
         slot = _Slot(cell, second, layout.WRITE_LIST)
         readers = _Slot(at(b, cell, 8), at(b, second, 8), layout.READER_LIST)
         if is_strong:
-            # Its readers stay: a strong write of another thread, which nothing orders behind it, may race with them.
+            # Its readers stay: a strong write of another thread, which nothing orders after it, may race with them.
             reader = load_word(b, readers.epoch, 0)
             touched = b.icmp_unsigned("!=", reader, i64(0))
             with b.if_then(b.and_(touched, place.is_all_old(b, reader)), likely=False):
@@ -309,7 +309,7 @@ class AccessLists:
         self._clear(b, place, readers)
         known = load_word(b, cell, 0)
         written = b.and_(known, i64(~layout.WRITE_LIST))
-        # Where the newest is ordered before it, one behind that may not be.
+        # Where the newest is ordered before it, one after that may not be.
         has_more = b.icmp_unsigned("!=", b.and_(known, i64(layout.WRITE_LIST)), i64(0))
         stays = b.and_(b.or_(self._order.is_unordered(b, place, written), has_more), is_exempt(b, written, epoch))
         with b.if_else(stays, likely=False) as (kept, alone):
@@ -478,7 +478,7 @@ class _Slot(Record):
             b.icmp_unsigned("==", mask, lane_bit(b, epoch)),
             b.icmp_unsigned("==", head, i32(0)),
         )
-        # Alone, the marks would be those of a pair: where there are no nodes left, nothing is behind it.
+        # Alone, the marks would be those of a pair: where there are no nodes left, nothing is after it.
         bare, marked = b.and_(epoch, i64(~self.mark)), b.or_(epoch, i64(layout.IN_USE[self.mark]))
         b.store(b.select(alone, bare, marked), self.epoch)
         b.store(b.or_(b.zext(mask, I64), b.shl(b.zext(head, I64), i64(32))), self.word)

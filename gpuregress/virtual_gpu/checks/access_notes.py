@@ -121,7 +121,7 @@ class AccessNote(Record):
         count: bytes.
         site: the number of its site.
         commutes: whether it is an atomic operation that may change places with others of the module's usual kind.
-        orders: whether it may order other accesses itself; those of mbarriers are told apart.
+        orders: whether it may order other accesses itself; those of mbarriers are distinguished.
         is_data: whether it is checked as a plain access although it is volatile.
         is_asynchronous: whether a wgmma reads.
     """
@@ -358,7 +358,7 @@ def _fenced_for_copies(words: tuple[str, ...]) -> int:
 def note_initialization(emitter: Services, instruction: Instruction, pointer: ir.Value) -> None:
     """Tell of an mbarrier's initialization, which a copy that signals it has to see.
 
-    libcu++'s `cuda::barrier` and CUB have no fence behind theirs, and need none on the hardware that there is
+    libcu++'s `cuda::barrier` and CUB have no fence after theirs, and need none on the hardware that there is
     (github.com/NVIDIA/cccl, pull request 5102). The programming guide and CUTLASS have one in other code.
 
     Args:

@@ -1,6 +1,6 @@
 """Loads whose value is used only where a predicate holds that a thread keeps all the time.
 
-Triton lets all warps of a block load what one warp needs, and stores behind a predicate such as `(tid & 96) == 0`. In
+Triton lets all warps of a block load what one warp needs, and stores under a predicate such as `(tid & 96) == 0`. In
 the other warps the loaded value is dead, so what another thread writes there meanwhile changes nothing. Liveness is
 dynamic here: the check of such a load is guarded by the predicates of all instructions that use its value.
 

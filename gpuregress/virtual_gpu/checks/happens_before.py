@@ -40,7 +40,7 @@ def _stamp(b: ir.IRBuilder, machine: ir.Value) -> ir.Value:
 
 
 def _open(b: ir.IRBuilder, block: ir.Value) -> ir.Value:
-    """The first stamp behind the block's last barrier, i64."""
+    """The first stamp after the block's last barrier, i64."""
     return b.lshr(b.load(at(b, block, layout.BLOCK["open"]), typ=I64), i64(layout.STAMP_SHIFT))
 
 
@@ -270,7 +270,7 @@ class HappensBefore:
         turns = b.inttoptr(load_word(b, launch, layout.LAUNCH["turns"]), POINTER)
         low, left = Cell(b, i64(0)), Cell(b, load_word(b, launch, layout.LAUNCH["turn_count"]))
         limit = b.shl(b.add(stamp, i64(1)), i64(layout.STAMP_SHIFT))
-        # The last turn that does not begin behind the stamp is in [low, low + left).
+        # The last turn that does not begin after the stamp is in [low, low + left).
         with while_nonzero(b, left) as count:
             half = b.lshr(count, i64(1))
             middle = b.add(low.get(b), half)

@@ -1,6 +1,6 @@
 """Reads of local memory that its thread has not written.
 
-Each byte of local memory has a note, `local_notes` bytes behind it, which is 1 once the byte was written. A thread
+Each byte of local memory has a note, `local_notes` bytes after it, which is 1 once the byte was written. A thread
 begins with none, and so does each call of a function for its frame. A read is reported if it has a word of 4 bytes, or
 is one of fewer, of which no byte was written: copies of structures read the padding, too.
 """

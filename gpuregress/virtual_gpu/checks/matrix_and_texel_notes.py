@@ -1,6 +1,6 @@
 """Checks of the shared memory that wgmma reads, as the asynchronous proxy.
 
-A row is checked where the product is issued. `runtime.checks.matrix_and_texel_reads` is told of the rows, the
+A row is checked where the product is issued. `runtime.checks.matrix_and_texel_reads` is given the rows, the
 groups and the waits: it finds what is written before the wait.
 """
 
@@ -111,7 +111,7 @@ def _tell(emitter: Services, kind: int, value: ir.Value) -> None:
 
 
 def _check_proxies(b: ir.IRBuilder, made: RaceRules, machine: ir.Value, address: ir.Value, epoch: ir.Value) -> None:
-    """Report writes of the block behind which their thread has no fence between the proxies; Python knows others."""
+    """Report writes of the block after which their thread has no fence between the proxies; Python knows others."""
     where = made.shared_place(b, machine, address, epoch)
     for cell, place in made.each_cell(b, _ROW, where):
         write = load_word(b, cell, 0)
@@ -132,7 +132,7 @@ def _check_proxies(b: ir.IRBuilder, made: RaceRules, machine: ir.Value, address:
 # Checks of the texels that a texture fetch reads, as a subroutine of the module.
 #
 # The subroutines that sample a texture are shared by all of its fetches. So the thread that reads is told to them in
-# memory, behind the place where they leave the texel's channels.
+# memory, after the place where they leave the texel's channels.
 
 READER = ir.LiteralStructType([POINTER, I64])
 """The thread that reads: the launch's machine, and the epoch of the access."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.analysis.pointers import PointerProvenance, PointsTo
@@ -184,7 +185,7 @@ def _address(statement: Statement) -> Address | TextureAddress | None:
 # --- barrier intervals ------------------------------------------------------------------------------------------------
 # Barrier intervals that only read shared memory: code between two barriers of the whole block.
 #
-# No thread races there: all earlier writes are ordered by the barrier before, all later ones by the barrier behind.
+# No thread races there: all earlier writes are ordered by the barrier before, all later ones by the barrier after.
 
 _OTHER_BARRIERS = frozenset(["warp", "step", "cluster"])
 _OTHER_THAN_SHARED = frozenset(["global", "local", "param", "const"])
@@ -195,7 +196,7 @@ def shared_reads(flow: ControlFlowGraph, index: int) -> tuple[Instruction, ...] 
 
     Args:
         flow: control flow of the kernel.
-        index: the statement behind which the code starts; -1: the start of the kernel.
+        index: the statement after which the code starts; -1: the start of the kernel.
 
     Returns:
         None where the code may write shared memory, or is not between barriers of the whole block.
@@ -235,7 +236,7 @@ def _only_reads(instruction: Instruction) -> bool:
 
 
 # --- departures -------------------------------------------------------------------------------------------------------
-# Effects on memory behind which a thread does not wait any more.
+# Effects on memory after which a thread does not wait any more.
 #
 # They are called departures. A lane that has executed one went another way than the lanes of its warp that wait later.
 # A lane that returns early, and does nothing more, executes none.
@@ -282,13 +283,7 @@ def _reaching(flow: ControlFlowGraph, targets: set[int]) -> set[int]:
     for number, block in enumerate(flow.blocks):
         for successor in block.successors:
             sources.setdefault(successor, []).append(number)
-    reaching, pending = set(targets), list(targets)
-    while pending:
-        for number in sources.get(pending.pop(), ()):
-            if number not in reaching:
-                reaching.add(number)
-                pending.append(number)
-    return reaching
+    return set(reachable_from(targets, lambda number: sources.get(number, ())))
 
 
 # --- volatile data ----------------------------------------------------------------------------------------------------

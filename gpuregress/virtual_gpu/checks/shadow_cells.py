@@ -30,7 +30,7 @@ class ShadowPlace(Record):
         epoch: its own.
         oldest: epochs before it are ordered by the launch, or of another block's shared memory.
         turn: the first epoch of the block's turn.
-        open: the first epoch behind the last barrier of all its threads; not before `turn`.
+        open: the first epoch after the last barrier of all its threads; not before `turn`.
         space: `shared`, `global` or `CLUSTER`.
         cells: the address of the first cell of the space, or of the region, i64.
     """
@@ -169,7 +169,7 @@ def subroutine(
 ) -> Callable[[_Function], _Function]:
     """Make of a function that builds code one that calls a subroutine with that code, built on first use.
 
-    The values behind the builder are the parameters; what stands before it, or has a keyword, is for building alone.
+    The values after the builder are the parameters; what stands before it, or has a keyword, is for building alone.
 
     Args:
         name: of the subroutine, or what makes it of the arguments that are for building alone.

@@ -148,7 +148,7 @@ def order(
     with b.if_then(_has_bits(b, kind, layout.FENCE)):
         is_far = b.icmp_unsigned(">=", scope, i64(layout.SCOPES["cluster"]))
         b.store(b.or_(fences, b.select(is_far, i64(3), i64(1))), at(b, block, layout.BLOCK["fences"]))
-    # A write behind a fence releases, too: of which thread the fence is, is found when the log is followed.
+    # A write after a fence releases, too: of which thread the fence is, is found when the log is followed.
     behind = b.and_(_has_bits(b, kind, layout.WRITES), b.icmp_unsigned("!=", b.or_(fences, fenced), i64(0)))
     with b.if_then(b.or_(_has_bits(b, kind, layout.RELEASES), behind)):
         b.store(i64(1), at(b, launch, layout.LAUNCH["released"]))

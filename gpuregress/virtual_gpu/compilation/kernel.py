@@ -16,6 +16,7 @@ from gpuregress.virtual_gpu.analysis.divergent_barriers import (
     with_branches_around_barriers,
 )
 from gpuregress.virtual_gpu.analysis.footprint import footprint
+from gpuregress.virtual_gpu.analysis.lane_dependence import with_warp_steps
 from gpuregress.virtual_gpu.analysis.module_facts import (
     cluster_size,
     is_explicit,
@@ -44,12 +45,11 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     SHARED_START,
     local_stride,
 )
-from gpuregress.virtual_gpu.runtime.program import KernelFacts, LocalVariable, StoredFootprint
+from gpuregress.virtual_gpu.runtime.program import KernelFacts, PlacedVariable, StoredFootprint
 from gpuregress.virtual_gpu.runtime.record_codec import encode
 from gpuregress.virtual_gpu.schedule.lockstep import Lockstep
 from gpuregress.virtual_gpu.schedule.passes import Passes
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
-from gpuregress.virtual_gpu.schedule.warp_steps import with_warp_steps
 
 # --- floating-point environment ---------------------------------------------------------------------------------------
 
@@ -139,11 +139,11 @@ def _required_block(function: Function) -> Dim3 | None:
 
 class _KernelBuilder:
     def __init__(self, unit: Unit, function: Function, symbol: str) -> None:
-        self.stepped = with_warp_steps(with_branches_around_barriers(function), unit.schedule)
-        function = self.stepped.function
+        stepped = with_warp_steps(with_branches_around_barriers(function), unit.schedule)
+        function, self.dependence = stepped.function, stepped.dependence
         self.unit, self.function, self.symbol = unit, function, symbol
         self.body = Body(unit, function, symbol)
-        self.body.emitter.watched = Watched.of(self.stepped.exchanges)
+        self.body.emitter.watched = Watched.of(self.dependence.exchanges)
         self.llvm, self.view, self.emitter = self.body.llvm, self.body.view, self.body.emitter
         parameters = set(self.emitter.frame.parameter_offsets)
         self.emitter.whole_warp = whole_warp_operations(self.emitter.flow, parameters)
@@ -169,10 +169,10 @@ class _KernelBuilder:
             cluster_size(self.function),
             self._uncounted(),
             self.unit.has_copies,
-            self.stepped.assumes_rows,
-            bool(self.stepped.exchanges),
+            self.dependence.assumes_rows,
+            bool(self.dependence.exchanges),
             self.body.may_be_suspended and not self.body.is_co_resident,
-            self.stepped.assumes_distinct,
+            self.dependence.assumes_distinct,
             in_cluster=is_explicit(self.function),
             granules=() if self.unit.granules is None else (self.unit.granules["shared"], self.unit.granules["global"]),
             unwatched=() if self.unit.granules is None else unwatched(self._functions()),
@@ -181,18 +181,18 @@ class _KernelBuilder:
             declared_local=self.body.declared_local_bytes,
         )
 
-    def _locals(self) -> tuple[LocalVariable, ...]:
-        """The local variables, and the stack of called functions behind them."""
+    def _locals(self) -> tuple[PlacedVariable, ...]:
+        """The local variables, and the stack of called functions after them."""
         if not has_local_gaps(self.function):
             return ()
         offsets = self.emitter.frame.local_offsets
         found = [
-            LocalVariable(item.name, offsets[item.name], byte_size(item))
+            PlacedVariable(item.name, offsets[item.name], byte_size(item))
             for item in self.function.variables
             if item.space == "local"
         ]
         start = self.body.stack_start
-        found.append(LocalVariable("", start, self.body.local_bytes - start))
+        found.append(PlacedVariable("", start, self.body.local_bytes - start))
         return tuple(found)
 
     def _functions(self) -> list[Function]:
@@ -364,11 +364,11 @@ class _KernelBuilder:
         """The schedule of the block's threads."""
         flow = self.emitter.flow
         if not self.body.clustered and not flow.needs_scheduler:
-            return Lockstep(self.body, None, self.stepped.contested)
+            return Lockstep(self.body, None, self.dependence.contested)
         uniformity = Uniformity(flow, set(self.emitter.frame.parameter_offsets))
         # Where all threads go from wait to wait together, no warp runs to a barrier before the next one begins.
         by_warp = self.unit.schedule.permuted and not self.unit.schedule.in_step
         is_by_row = uniformity.lockstep and not self.body.clustered and not by_warp
         if LOCKSTEP and is_by_row and not self._follows_masks():
-            return Lockstep(self.body, uniformity, self.stepped.contested)
-        return Passes(self.body, divergent_barriers(flow, uniformity), self.stepped.contested)
+            return Lockstep(self.body, uniformity, self.dependence.contested)
+        return Passes(self.body, divergent_barriers(flow, uniformity), self.dependence.contested)

@@ -131,7 +131,7 @@ def is_equivalent(
 ) -> bool:
     """Tell whether two PTX texts are proven to have the same effects, for every launch.
 
-    The optimiser is told the ranges of thread and block indices. Instructions that only order memory have no code on
+    The optimiser is given the ranges of thread and block indices. Instructions that only order memory have no code on
     this device, and masks of lanes may have none: a store is put before each, so that a program that executes it under
     another condition, or with another mask, is another one.
 

@@ -338,7 +338,7 @@ class FunctionEmitter:
         self._lower_pending()
 
     def resume(self, index: int) -> None:
-        """Lower the code behind the wait at statement `index` once more; `exits.wait` sets its position."""
+        """Lower the code after the wait at statement `index` once more; `exits.wait` sets its position."""
         self._blocks.clear()
         self.block_number = self.flow.block_at(index)
         self.forget_pointers()

@@ -220,7 +220,7 @@ class DynamicChecks(LaunchInstrument):
         notes = []
         if launch.exchange is not None:
             if found is not None and "races" in launch.wanted.checks:
-                # What is reported as a race already is not told again.
+                # What is reported as a race already is not reported again.
                 findings += found.of_exchange(launch.exchange)
             else:
                 notes.append(launch.exchange.note)

@@ -323,7 +323,7 @@ class WarpTrace:
                 continue
             if space == "shared":
                 merges = access.access == "load"
-                # By an address of the cluster a card makes each update of a word apart: measured on an H200.
+                # By an address of the cluster a GPU makes each update of a word apart: measured on an H200.
                 by_cluster = "shared::cluster" in self._stretches[number].instructions[at].mnemonic
                 shares = not (by_cluster and access.access == "atomic")
                 _, conflicts = bank_conflicts(mine, size, merges=merges, shares=shares)

@@ -207,7 +207,7 @@ def _less_if_beyond(b: ir.IRBuilder, index: ir.Value, period: ir.Value) -> ir.Va
 
 
 TEXEL = ir.LiteralStructType([ir.ArrayType(I32, 4), matrix_and_texel_notes.READER])
-"""Four channels, as the bits that registers get. Behind them the caller tells the dynamic checks who reads."""
+"""Four channels, as the bits that registers get. After them the caller tells the dynamic checks who reads."""
 READER = 16
 """Where it does so, in bytes."""
 _EXTENTS = ("width", "height", "depth")

@@ -271,7 +271,7 @@ def _function(function: Function) -> Function:
 
 
 def _needs_barrier(statement: Statement) -> bool:
-    """Whether the lanes execute a statement one after the other, and a card all together."""
+    """Whether the lanes execute a statement one after the other, and a GPU all together."""
     return isinstance(statement, Instruction) and info(statement).is_aligned and not info(statement).operands_in_context
 
 

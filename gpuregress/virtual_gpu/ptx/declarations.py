@@ -54,7 +54,7 @@ _WORD = 1 << 64
 
 
 def starts_constant(cursor: Cursor) -> bool:
-    """Whether a constant expression starts at a cursor: a number, behind any signs, parentheses and casts."""
+    """Whether a constant expression starts at a cursor: a number, after any signs, parentheses and casts."""
     here = cursor.here
     if here.kind == "number" or here.text not in _STARTS:
         return here.kind == "number" or here.text == "WARP_SZ"
@@ -101,7 +101,7 @@ def whole(cursor: Cursor, what: str) -> int:
 
 
 def offset(cursor: Cursor) -> int:
-    """Parse `+ 8`, `+ -8`, `+ 2 * 4` or `- 8` behind a name; 0 where there is none."""
+    """Parse `+ 8`, `+ -8`, `+ 2 * 4` or `- 8` after a name; 0 where there is none."""
     if cursor.accept("+"):
         return whole(cursor, "an offset")
     return -whole(cursor, "an offset") if cursor.accept("-") else 0
@@ -273,7 +273,7 @@ def _attributes(cursor: Cursor) -> tuple[int, int, str, str | None]:
             given = whole(cursor, "an alignment")
             if given <= 0 or given & (given - 1):
                 raise PtxError(f"the alignment {given} is not a power of two", cursor.here.line)
-            if pointer is None:  # Behind `.ptr` it is the alignment of what it points to.
+            if pointer is None:  # After `.ptr` it is the alignment of what it points to.
                 alignment = given
         elif text == "attribute":
             while cursor.take().text != ")":
@@ -395,3 +395,13 @@ def parameter(cursor: Cursor) -> tuple[Variable, ...]:
     cursor.expect(".reg")
     _, lanes, type_name, _ = _attributes(cursor)
     return (Variable(cursor.word("a register's name"), "reg", type_name, lanes, size(type_name)),)
+
+
+def parameter_list(cursor: Cursor) -> tuple[Variable, ...]:
+    """Parse the parameters or the results of a function, in parentheses."""
+    cursor.expect("(")
+    parameters: list[Variable] = []
+    while not cursor.accept(")"):
+        parameters += parameter(cursor)
+        cursor.accept(",")
+    return tuple(parameters)

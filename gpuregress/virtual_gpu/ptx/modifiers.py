@@ -48,7 +48,7 @@ def byte_size(variable: Variable) -> int:
 
 
 def lay_out(variables: Sequence[Variable], gap: int = 0) -> tuple[dict[str, int], int]:
-    """Lay variables out one behind the other, each aligned.
+    """Lay variables out one after the other, each aligned.
 
     Args:
         variables: in their order.
@@ -141,9 +141,9 @@ def lanes(instruction: Instruction) -> int:
     return int(modifier_among(instruction, ("v2", "v4", "v8"), "v1")[1:])
 
 
-def rounding_of(instruction: Instruction, default: str = "rn") -> str:
-    """The rounding modifier, or the instruction's default."""
-    return modifier_among(instruction, ROUNDINGS, default)
+def rounding_of(instruction: Instruction) -> str:
+    """The rounding modifier; "rn" without one."""
+    return modifier_among(instruction, ROUNDINGS, "rn")
 
 
 def modifier_among(instruction: Instruction, words: Container[str], default: str = "") -> str:

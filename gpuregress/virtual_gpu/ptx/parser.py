@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.ptx import declarations
 from gpuregress.virtual_gpu.ptx.lexer import Cursor, PtxError, tokens
@@ -91,13 +92,11 @@ def _items(text: str) -> Iterator[_Body | str]:
 
 
 def _reachable(text: str, bodies: dict[str, _Body], roots: set[str]) -> set[str]:
-    reached, pending = set(roots), list(roots)
-    while pending:
-        body = bodies[pending.pop()]
-        named = (set(_NAME.findall(text, body.start, body.end)) & bodies.keys()) - reached
-        reached |= named
-        pending += named
-    return reached
+    def named(name: str) -> set[str]:
+        body = bodies[name]
+        return set(_NAME.findall(text, body.start, body.end)) & bodies.keys()
+
+    return set(reachable_from(roots, named))
 
 
 def _stub(text: str, body: _Body) -> str:
@@ -259,9 +258,9 @@ class _ModuleParser:
         cursor = self._cursor
         start = cursor.take()
         attributes = self._function_attributes()
-        results = self._parameter_list() if start.text == ".func" and cursor.here.text == "(" else ()
+        results = declarations.parameter_list(cursor) if start.text == ".func" and cursor.here.text == "(" else ()
         name = cursor.word("a function's name")
-        parameters = self._parameter_list() if cursor.here.text == "(" else ()
+        parameters = declarations.parameter_list(cursor) if cursor.here.text == "(" else ()
         directives = attributes | self._performance_directives()
         if cursor.accept(";") or _starts_item(cursor):  # ptxas does not ask for the semicolon
             return Function(
@@ -296,15 +295,6 @@ class _ModuleParser:
                 while not self._cursor.accept(")"):
                     self._cursor.take()
         return attributes
-
-    def _parameter_list(self) -> tuple[Variable, ...]:
-        cursor = self._cursor
-        cursor.expect("(")
-        parameters: list[Variable] = []
-        while not cursor.accept(")"):
-            parameters += declarations.parameter(cursor)
-            cursor.accept(",")
-        return tuple(parameters)
 
     def _performance_directives(self) -> dict[str, tuple[int, ...]]:
         cursor = self._cursor

@@ -1,7 +1,7 @@
 """Functions with parameters and results in registers, and calls that pass registers and constants.
 
 PTX ISA manual, 7.1 "Function Declarations and Definitions". Compilers pass everything in `.param` memory, and so do the
-passes behind the parser: each register parameter gets a variable of that space. A function begins with loads from its
+passes after the parser: each register parameter gets a variable of that space. A function begins with loads from its
 parameters and stores its results before it returns; a caller stores what it passes and loads what comes back.
 """
 
@@ -138,7 +138,7 @@ class _Rewriting:
             yield from self._store(line, variable.name, type_name, operand)
         results: list[Operand] = []
         loads: list[Statement] = []
-        last: list[Statement] = []  # the guard of all loads is set behind them
+        last: list[Statement] = []  # the guard of all loads is set after them
         for operand, type_name in self._matched(call, call.results, formal.results):
             if self._is_variable(operand):
                 results.append(operand)

@@ -154,21 +154,12 @@ class BodyParser:
     def _prototype(self, name: str) -> Prototype:
         cursor = self._cursor
         cursor.take()
-        results = self._prototype_list() if cursor.here.text == "(" else ()
+        results = declarations.parameter_list(cursor) if cursor.here.text == "(" else ()
         cursor.word("_")
-        parameters = self._prototype_list() if cursor.here.text == "(" else ()
+        parameters = declarations.parameter_list(cursor) if cursor.here.text == "(" else ()
         while not cursor.accept(";"):
             cursor.take()
         return Prototype(name, results, parameters)
-
-    def _prototype_list(self) -> tuple[Variable, ...]:
-        cursor = self._cursor
-        cursor.expect("(")
-        variables: list[Variable] = []
-        while not cursor.accept(")"):
-            variables += declarations.parameter(cursor)
-            cursor.accept(",")
-        return tuple(variables)
 
     def _instruction(self) -> None:
         cursor = self._cursor

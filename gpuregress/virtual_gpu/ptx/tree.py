@@ -24,7 +24,7 @@ Space = Literal["reg", "const", "global", "local", "param", "shared", "tex"]
 class SourceLine:
     """A line of the CUDA source, from `.loc` and `.file`, with the calls that inlined code comes from.
 
-    Lines of libraries are left out where a line of the user's own is behind them: a message about `half` arithmetic or
+    Lines of libraries are left out where a line of the user's own follows: a message about `half` arithmetic or
     cub names the line that uses it.
 
     Attributes:

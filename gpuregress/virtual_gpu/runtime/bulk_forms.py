@@ -174,7 +174,7 @@ def with_bytes_done(value: int, count: int) -> int:
 # Memory in which the copies of `cp.async` wait to arrive: a list for each thread of a block.
 #
 # `isa.memory.copy_queue` has the code. A header is followed by a row for each thread and by the entries, which are
-# numbered from 1. An entry is a copy, or an arrival at an mbarrier behind copies.
+# numbered from 1. An entry is a copy, or an arrival at an mbarrier after copies.
 
 USED, FREE, ARRIVALS, MACHINE = 0, 8, 16, 24
 """Words of the header: entries that have been in use, the first that is free again, arrivals that are pending, and,

@@ -32,7 +32,7 @@ LEAST_CELL_SHIFT = 12
 
 HEADER = ("used", "limit", "live", "module")
 """Words of the heap's header: bytes and allocations that are held, the limit, and the number of the module that runs,
-shifted left by 32 bits. An allocation of 0 bytes has an address, as on a card."""
+shifted left by 32 bits. An allocation of 0 bytes has an address, as on a GPU."""
 CLASS = ("cells", "arena", "fresh", "count", "head", "tail", "cell_shift", "host_shift", "base")
 """Words of a class's record: host pointers to its cells' records (0: it has none yet) and to its memory; the number of
 cells that were used, and of all; the first and last of those that are free again (counted from 1; 0: none); log2 of

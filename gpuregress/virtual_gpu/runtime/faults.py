@@ -15,7 +15,7 @@ from gpuregress.virtual_gpu.runtime.device_heap import Allocation
 from gpuregress.virtual_gpu.runtime.fault_context import FaultContext, counted, plain, thread_of
 from gpuregress.virtual_gpu.runtime.machine_layout import Machine
 from gpuregress.virtual_gpu.runtime.memory import Region, offset_in
-from gpuregress.virtual_gpu.runtime.program import Site
+from gpuregress.virtual_gpu.runtime.program import PlacedVariable, Site
 
 _NO_BARRIER = f"a block has {SM_90.barriers} barriers, numbered from 0, and each counts whole warps"
 _OUT_OF_REACH = (
@@ -183,7 +183,7 @@ def _access(machine: Machine, scene: FaultContext, site: Site) -> KernelFault:
     alignment = site.size
     if scene.bad_access is not None:
         alignment = scene.bad_access.alignment
-    # A card looks at the alignment first, wherever the address is.
+    # A GPU looks at the alignment first, wherever the address is.
     kind = "misaligned" if address % max(1, alignment) else "out-of-bounds"
     if target is None:
         return KernelFault(kind, f"{kind} {access} at {_nowhere(address)}, {place}")
@@ -339,24 +339,12 @@ def _guessed(scene: FaultContext, site: Site, address: int) -> Region | None:
     return scene.buffer_of_parameter(site.buffer)
 
 
-class _Variable(Record):
-    """A shared or local variable: its first byte in its window, and its bytes."""
-
-    name: str
-    start: int
-    size: int
-
-    def distance(self, offset: int) -> int:
-        """Bytes between an offset and the variable."""
-        return max(self.start - offset, offset - (self.start + self.size), 0)
-
-
 def _shared(scene: FaultContext, site: Site, offset: int) -> _Target | None:
     """The shared variable of a kernel that an address is meant for."""
     variables = []
     for item in scene.module.shared:
         size = scene.dynamic_size if item.size < 0 else item.size
-        variables.append(_Variable(item.name, item.address, size))
+        variables.append(PlacedVariable(item.name, item.address, size))
     if not variables:
         return None
     rank = None
@@ -369,7 +357,7 @@ def _shared(scene: FaultContext, site: Site, offset: int) -> _Target | None:
 
 def _local(scene: FaultContext, site: Site, offset: int) -> _Target:
     """The local variable of a kernel that an address is meant for."""
-    variables = [_Variable(item.name, item.start, item.size) for item in scene.kernel.locals if item.name]
+    variables = [item for item in scene.kernel.locals if item.name]
     if not variables:
         return _Target("local memory", scene.kernel.local_bytes, 1, offset)
     variable = _meant(variables, site, offset)
@@ -379,7 +367,7 @@ def _local(scene: FaultContext, site: Site, offset: int) -> _Target:
     return _Target(name, variable.size, itemsize, offset - variable.start)
 
 
-def _meant(variables: list[_Variable], site: Site, offset: int) -> _Variable:
+def _meant(variables: list[PlacedVariable], site: Site, offset: int) -> PlacedVariable:
     """The variable that an access names; otherwise the nearest one."""
     for variable in variables:
         if variable.name == site.buffer:

@@ -70,7 +70,7 @@ class ParameterValue(_Leaf, Record):
 
 
 class VariableAddress(_Leaf, Record):
-    """The address `byte` bytes behind the start of a module variable."""
+    """The address `byte` bytes after the start of a module variable."""
 
     variable: str
     byte: int
@@ -149,7 +149,7 @@ class LoopConditions(Record):
 
 
 class Write(Record):
-    """A store of `size` bytes, `offset` bytes behind an address."""
+    """A store of `size` bytes, `offset` bytes after an address."""
 
     size: int
     address: int
@@ -158,7 +158,7 @@ class Write(Record):
 
 
 class Read(Record):
-    """A load of `size` bytes, `offset` bytes behind an address.
+    """A load of `size` bytes, `offset` bytes after an address.
 
     Attributes:
         address: a node; None where it is not known.

@@ -49,7 +49,7 @@ class LaneExchange(Record):
         text: with both lines and the variable.
         write: the access that writes them.
         read: the access that reads them.
-        advice: what orders the accesses of other warps, too; not told where races are looked for.
+        advice: what orders the accesses of other warps, too; left out where races are looked for.
     """
 
     text: str
@@ -59,8 +59,8 @@ class LaneExchange(Record):
 
     @property
     def note(self) -> str:
-        """The text where nobody knows of other warps."""
-        return f"at least {self.text}; --check races shows whether other warps are affected: {self.advice}"
+        """The text where races between warps were not looked for."""
+        return f"{self.text}; --check races shows whether other warps are affected, too: {self.advice}"
 
 
 def first(machine: Machine, scene: FaultContext) -> LaneExchange | None:

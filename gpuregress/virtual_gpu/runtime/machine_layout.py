@@ -129,7 +129,7 @@ class Machine(ctypes.Structure):
     `left_out` is the number, from 1, of the site of the first operation whose mask leaves out the lane that executes
     it, above bit 32, and the mask; 0: there was none. `left_out_lane` is the lane.
     Another thread of the process sets `stop` to end the launch; compiled code looks at it from time to time.
-    `told_exits` has a bit for each wait, modulo 64, of which `CHECK_EXITS` has told.
+    `told_exits` has a bit for each wait, modulo 64, that `CHECK_EXITS` has reported.
     `counters` has a 64-bit number for each counter of the module's probes.
     `trace` holds (next row, end of the rows) for each traced stretch; `trace_key` is the running lane's key, made of
     the number of its warp's way between two waits (`trace_way`) and the lane; `trace_warp` and `trace_mask` are the
@@ -208,7 +208,7 @@ DONE = 1 << 30
 
 DEPARTED = 1 << 63
 """Flag of the `key` of a thread that waits no more, under the check of barriers: the rest is the number of the site of
-an effect behind its last wait."""
+an effect after its last wait."""
 
 PASSED = 1 << 30
 """Flag of a thread's `joined`: it has gone past a barrier on its way out of the kernel."""
@@ -240,7 +240,7 @@ FIXED_BYTES = _place()
 """Bytes of all of them; registers' rows follow, in a cluster's blocks after two more."""
 
 ROWS["cluster"] = (-(-FIXED_BYTES // 64) * 64, 4)
-"""How often a thread has come to the cluster's barrier, and gone on behind it: odd between the two."""
+"""How often a thread has come to the cluster's barrier, and gone on after it: odd between the two."""
 ROWS["phase"] = (ROWS["cluster"][0] + 4 * ROW, 4)
 """How often the cluster's barrier has opened."""
 CLUSTER_BYTES = ROWS["phase"][0] + 16

@@ -39,7 +39,7 @@ class Schedule(Record):
         card: the architecture whose tensor cores are emulated.
         warp_width: threads of a warp along x: 32 where a warp is a part of a row; 1, 2, 4, 8 or 16 where it is whole
             rows; 0 where it is neither.
-        aliases: first bytes of two parameters that hold the same address, the earlier one behind the other.
+        aliases: first bytes of two parameters that hold the same address, the earlier one after the other.
         instruments: what the code watches and counts besides its results.
         permuted: whether a block's threads run in the order of the launch's table.
         in_step: whether the lanes of a warp make each access to memory together.
@@ -113,12 +113,16 @@ class StoredFootprint(Record, dict=True):
         return footprint
 
 
-class LocalVariable(Record):
-    """A variable in the local memory of a kernel's threads: its name, first byte in a thread's memory, and bytes."""
+class PlacedVariable(Record):
+    """A variable in shared memory or in the local memory of a thread: its name, first byte there, and bytes."""
 
     name: str
     start: int
     size: int
+
+    def distance(self, offset: int) -> int:
+        """Bytes between an offset and the variable."""
+        return max(self.start - offset, offset - (self.start + self.size), 0)
 
 
 class KernelFacts(Record):
@@ -172,7 +176,7 @@ class KernelFacts(Record):
     granules: tuple[int, ...] = ()
     unwatched: tuple[str, ...] = ()
     written: tuple[int | str, ...] | None = None
-    locals: tuple[LocalVariable, ...] = ()
+    locals: tuple[PlacedVariable, ...] = ()
     declared_local: int = 0
 
 
@@ -270,7 +274,7 @@ CLASSES = {
         CodeLine,
         Site,
         StoredFootprint,
-        LocalVariable,
+        PlacedVariable,
         KernelFacts,
         Relocation,
         VariableFacts,

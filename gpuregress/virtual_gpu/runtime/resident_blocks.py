@@ -297,7 +297,7 @@ def _linear_number(first: Dim3, own: Dim3, grid: Dim3) -> int:
 # --- resident blocks --------------------------------------------------------------------------------------------------
 # Resident blocks of a kernel that spins: when one waits for another, the next one begins.
 #
-# A card holds as many blocks at once as its multiprocessors have room for, and starts another one when one ends. So do
+# A GPU holds as many blocks at once as its multiprocessors have room for, and starts another one when one ends. So do
 # these: a block that can change nothing before another one has run is suspended, with its memory, and the next block
 # begins. Blocks that are suspended get a turn whenever their number has grown by a quarter, and before the launch is
 # given up. It is given up where no block can change anything, or where all of them only repeat what they did before.

@@ -31,8 +31,8 @@ from gpuregress.virtual_gpu.runtime.memory import AddressSpace, offset_in
 # --- printf -----------------------------------------------------------------------------------------------------------
 # CUDA's printf, from a format string and packed arguments to text.
 #
-# As there, a precision is digits and never `*`: a card prints such a conversion as it stands, and so does this. (The
-# sizes C has beyond h, l and ll are not in the guide either, and what a card prints for them is no number of the
+# As there, a precision is digits and never `*`: a GPU prints such a conversion as it stands, and so does this. (The
+# sizes C has beyond h, l and ll are not in the guide either, and what a GPU prints for them is no number of the
 # caller's; here they mean what they mean in C.)
 
 _SPECIFIER = re.compile(rb"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d*))?(hh|h|ll|l|L|z|j|t|q)?([diouxXcsfFeEgGaAp%n])")

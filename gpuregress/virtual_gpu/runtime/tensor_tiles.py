@@ -60,7 +60,7 @@ def row_bytes(given: TensorMap) -> int:
 
 
 def spatial_axes(given: TensorMap) -> range:
-    """Return the axes W, H and D of an im2col map: behind the channels, but in front of slices of channels."""
+    """Return the axes W, H and D of an im2col map: after the channels, but in front of slices of channels."""
     rank = len(given.extents)
     return range(rank - 2) if given.interleave != "none" else range(1, rank - 1)
 

@@ -250,7 +250,7 @@ def _states(context: BlockContext, scene: FaultContext, name: str = "state") -> 
 
 
 def _departures(context: BlockContext, threads: _Numbers, scene: FaultContext) -> _Numbers:
-    """The site, from 1, of the last effect of each of some exited threads behind its waits; 0 where it is not known."""
+    """The site, from 1, of the last effect of each of some exited threads after its waits; 0 where it is not known."""
     if not scene.checks_barriers:
         return np.zeros(len(threads), np.int64)
     keys = _keys(context, scene)[threads]

@@ -1,6 +1,6 @@
 """Check that the lanes of each warp meet at an aligned barrier, as an LLVM function of the module.
 
-A card lets `__syncthreads()` open when all threads that are left have arrived, wherever they are, and counts whole
+A GPU lets `__syncthreads()` open when all threads that are left have arrived, wherever they are, and counts whole
 warps at a barrier with a count. But CUDA and PTX require that the lanes of a warp execute such a barrier together, and
 compute-sanitizer reports it where they do not. A lane diverged if it is somewhere else than the other lanes of its warp
 when their barrier opens, or if it went past the barrier: it came to more joins of `analysis.divergent_barriers` since
@@ -45,7 +45,7 @@ def build_divergence_check(module: ir.Module, *, masked: bool = False) -> ir.Fun
 
     Args:
         module: where it is built, once.
-        masked: whether lanes that have left the kernel are told to Python; it takes `machine` then.
+        masked: whether lanes that have left the kernel are reported to Python; it takes `machine` then.
     """
     name = _NAME
     types = [POINTER, POINTER, POINTER, I32, I32]

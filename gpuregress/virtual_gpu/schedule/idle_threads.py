@@ -1,4 +1,4 @@
-"""Guards behind which the rest of a row of threads does nothing until its next wait.
+"""Guards after which the rest of a row of threads does nothing until its next wait.
 
 In a tree reduction, `if (threadIdx.x < half)` leaves most threads idle. Where one thread has found that its number is
 too large, the threads after it would find the same, and need not run.
@@ -21,13 +21,13 @@ Edge = tuple[int, int]
 
 
 def idle_edges(emitter: Services, rematerializer: Rematerializer, varying: frozenset[str], index: int) -> set[Edge]:
-    """Return the edges (block, block) behind which the thread, and all later ones of the row, do nothing.
+    """Return the edges (block, block) after which the thread, and all later ones of the row, do nothing.
 
     Args:
         emitter: the kernel's.
         rematerializer: the kernel's.
         varying: the registers that may differ between threads.
-        index: the statement behind which the region starts; -1: at the start of the kernel.
+        index: the statement after which the region starts; -1: at the start of the kernel.
     """
     return _Search(emitter, rematerializer, varying).edges(index)
 

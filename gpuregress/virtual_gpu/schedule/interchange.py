@@ -89,9 +89,9 @@ class _Hull(Record):
 
     Attributes:
         low: its first address.
-        high: the address behind its last byte.
+        high: the address after its last byte.
         least: the first address in the current iteration.
-        most: the address behind the last byte in the current iteration.
+        most: the address after the last byte in the current iteration.
         move: the distance to the next iteration.
     """
 
@@ -129,7 +129,7 @@ class _Site:
     """What the builder needs at one loop.
 
     Attributes:
-        head: the place of a thread at the loop's head; the one behind it is `head + 1`.
+        head: the place of a thread at the loop's head; the one after it is `head + 1`.
         parked: the number of threads that are parked here.
         first: kept register with a stride → its value in the row's first thread.
         after: the same after the iteration.
@@ -333,7 +333,7 @@ class Interchange:
         return holds.get(b)
 
     def _are_distinct(self, b: ir.IRBuilder) -> ir.Value:
-        """Whether different parameters point to different buffers; a thread that is parked runs behind later ones."""
+        """Whether different parameters point to different buffers; a thread that is parked runs after later ones."""
         answer: ir.Value = ir.Constant(I1, 1)
         for first, second in self.plan.distinct:
             first_host, second_host = self._host(first), self._host(second)
@@ -373,7 +373,7 @@ class Interchange:
         self._write_back(ir.IRBuilder(left), site)
 
     def _first_to_go_on(self, b: ir.IRBuilder, plan: LoopPlan) -> ir.Value:
-        """The first thread that runs behind a loop: the last one, which stands for all, if they do nothing there."""
+        """The first thread that runs after a loop: the last one, which stands for all, if they do nothing there."""
         if does_nothing(self.emitter, self.rematerializer, self._varying, plan.loop.number + 1):
             return b.sub(self._width, i32(1))
         return i32(0)
@@ -449,7 +449,7 @@ class Interchange:
         return {key: widened(b, address) for key, address in addresses.items()}
 
     def _build_threads(self, b: ir.IRBuilder, site: _Site, proven: ProvenRow, more: ir.Value) -> None:
-        """Build the loop over the threads; `b` goes on behind it."""
+        """Build the loop over the threads; `b` goes on after it."""
         plan, emitter = site.plan, self.emitter
         first = {name: cell.get(b) for name, cell in site.first.items()}
         escape = None if plan.is_parallel else self.llvm.append_basic_block("escape")
@@ -516,7 +516,7 @@ class Interchange:
     def _threads(
         self, b: ir.IRBuilder, name: str, *, is_parallel: bool = False
     ) -> Iterator[tuple[ir.IRBuilder, ir.Value]]:
-        """Run the body for each x of the row; `b` goes on behind the loop."""
+        """Run the body for each x of the row; `b` goes on after the loop."""
         head, after = self.llvm.append_basic_block(name), self.llvm.append_basic_block(f"{name}_done")
         end = b.zext(self._width, I64)
         self._wide.set(i64(0), b)

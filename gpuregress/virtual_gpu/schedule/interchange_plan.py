@@ -148,7 +148,7 @@ class RegionPlan:
 
 
 def plan(body: Body, rematerializer: Rematerializer, index: int) -> RegionPlan | None:
-    """Return the loops to interchange in the region behind statement `index` (-1: at the start); None: none."""
+    """Return the loops to interchange in the region after statement `index` (-1: at the start); None: none."""
     if body.local_bytes or body.has_calls or body.is_co_resident or body.emitter.flow.spins:
         return None
     return _Planner(body.emitter, rematerializer).plan(index)
@@ -448,9 +448,9 @@ class _Planner:
             plan.bands[variable] = bands
 
     def _keeps_order(self, touches: list[_Touch], loops: set[int]) -> bool:
-        """Whether accesses lie all before the loops that are interchanged, or all behind.
+        """Whether accesses lie all before the loops that are interchanged, or all after.
 
-        Threads run in order before the loops. Behind them, a thread that skips the loop is ahead of those that are
+        Threads run in order before the loops. After them, a thread that skips the loop is ahead of those that are
         parked there; so each must touch an element of its own, all at the same address.
         """
         blocks = {touch.block for touch in touches}

@@ -350,7 +350,7 @@ class Lockstep(BlockSchedule):
         return _RowLoops(number, cells, heads, self.llvm.append_basic_block("row_done"))
 
     def _close_rows(self, loops: _RowLoops) -> ir.IRBuilder:
-        """Close the loops over y and z; return where code goes on behind them."""
+        """Close the loops over y and z; return where code goes on after them."""
         b = ir.IRBuilder(loops.done)
         for name, end in (("tid_y", "block_y"), ("tid_z", "block_z")):
             done = self.llvm.append_basic_block(f"{name}_done")
@@ -435,7 +435,7 @@ class Lockstep(BlockSchedule):
         return idle_edges(self.body.emitter, self.rematerializer, self._varying, self._current.index)
 
     def _detour(self, target: ir.Block) -> ir.Block:
-        """Note that the threads behind this one have nothing to do in this region."""
+        """Note that the threads after this one have nothing to do in this region."""
         block = self.llvm.append_basic_block("idle")
         b = ir.IRBuilder(block)
         self._idle.set(ir.Constant(I1, 1), b)
@@ -509,7 +509,7 @@ class Lockstep(BlockSchedule):
         return self._uniform[name]
 
     def wait(self, emitter: Services, kind: int, registers: AtWait) -> None:
-        """Save live registers and go to the next thread; in the region behind the wait, restore them."""
+        """Save live registers and go to the next thread; in the region after the wait, restore them."""
         if self._resuming:
             self._resuming = False
             emitter.builder.unreachable()

@@ -1,4 +1,4 @@
-"""Rematerialization of registers behind a wait: values that are cheaper to compute than to save."""
+"""Rematerialization of registers after a wait: values that are cheaper to compute than to save."""
 
 from __future__ import annotations
 

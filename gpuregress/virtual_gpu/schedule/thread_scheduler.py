@@ -359,7 +359,7 @@ class _Scheduler:
     def _tell_of_opening(self, number: ir.Value, everyone: ir.Value, come: ir.Value, expected: ir.Value) -> None:
         """Tell the dynamic checks of a barrier that opens; one with a count does not wait for threads that exited.
 
-        Where more warps came than its count, any of them may have met on a card: then it orders none.
+        Where more warps came than its count, any of them may have met on a GPU: then it orders none.
         """
         if not self.form.watched:
             return
@@ -395,7 +395,7 @@ class _Scheduler:
 
 
 class _ClusterScheduler(_Scheduler):
-    """As for any block; the threads behind a cluster's barrier that has opened go on."""
+    """As for any block; the threads after a cluster's barrier that has opened go on."""
 
     def __init__(self, function: ir.Function, form: SchedulerForm) -> None:
         super().__init__(function, form)

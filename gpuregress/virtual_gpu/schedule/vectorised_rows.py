@@ -409,7 +409,7 @@ def _is_access(statement: Statement) -> TypeGuard[Instruction]:
 
 
 def plan(emitter: Services, rematerializer: Rematerializer, index: int) -> Rows | None:
-    """Return the conditions for a row of the region that starts behind statement `index` (-1: at the start).
+    """Return the conditions for a row of the region that starts after statement `index` (-1: at the start).
 
     Returns:
         None where no row of it can be proven.

@@ -176,7 +176,7 @@ class WatchedRow:
         return apart
 
     def _extent(self, b: ir.IRBuilder, touch: _Touch) -> tuple[ir.Value, ir.Value]:
-        """The first address of a row's accesses, and the one behind the last."""
+        """The first address of a row's accesses, and the one after the last."""
         first = self._first[touch.access.key]
         span = b.mul(b.sub(self._width, i64(1)), i64(touch.access.step))
         last = b.add(first, span)

@@ -162,3 +162,13 @@ def test_cases_of_unchanged_files_stay_due_for_a_rerun(fake_shop: Workshop) -> N
     assert cases(fake_shop) == ["scale/n=100"]
     fake_shop.call(*RUN, "--rerun-failed")
     assert cases(fake_shop) == ["other/n=100", "scale/n=100"]
+
+
+def test_a_name_that_means_nothing_is_reported_before_a_missing_device(
+    fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpuregress.execution.device_registry.cpu_lack", lambda: "no llvmlite")
+    wrong = fake_shop.call("run", "--device", "cpu", "nothing_there")
+    assert (wrong.exit_code, wrong.stderr) == (2, "gpuregress: there is no job 'nothing_there'; the jobs are: scale\n")
+    right = fake_shop.call("run", "--device", "cpu", "scale")
+    assert (right.exit_code, right.stderr) == (4, "gpuregress: no llvmlite\n")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.execution.cluster import content_store
-from gpuregress.execution.cluster.content_store import ContentStore
+from gpuregress.execution.cluster import sent_files
 from gpuregress.execution.cluster.messages import SentFile
+from gpuregress.execution.cluster.sent_files import ContentStore
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
 
@@ -74,7 +74,7 @@ def test_a_store_that_others_may_write_is_refused(store: ContentStore) -> None:
 def test_the_store_is_bounded_and_a_placed_file_stays(
     store: ContentStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(content_store, "PRUNE_AFTER_BYTES", 0)
+    monkeypatch.setattr(sent_files, "PRUNE_AFTER_BYTES", 0)
     small = ContentStore(store.root, limit_bytes=250)
     files = []
     for number in range(4):

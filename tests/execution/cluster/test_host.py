@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import types
 from collections.abc import Iterator
@@ -10,10 +11,9 @@ from typing import Any
 import pytest
 
 from gpuregress.execution.cluster import host, messages, replies
-from gpuregress.execution.cluster.content_store import ContentStore
 from gpuregress.execution.cluster.host import HostAgent, case_folder
 from gpuregress.execution.cluster.messages import CaseReply, CaseRequest, HostFacts
-from gpuregress.execution.cluster.task_files import TaskFiles
+from gpuregress.execution.cluster.sent_files import ContentStore, TaskFiles
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import Interrupted
 from gpuregress.foundation.records import Case, from_json, to_json
@@ -37,10 +37,13 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.SimpleNames
     )
 
 
-def test_a_worker_tells_what_it_is(worker: types.SimpleNamespace) -> None:
+def test_a_worker_tells_what_it_is(worker: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = from_json(HostFacts, host.hello(worker))
     assert (facts.worker, facts.code, facts.architectures) == ("Worker-1", cache.code_digest(), ())
     assert facts.store == from_json(HostFacts, host.hello(worker)).store
+    assert facts.cpu_lack == ""
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    assert "needs llvmlite" in from_json(HostFacts, host.hello(worker)).cpu_lack
 
 
 def test_files_arrive_in_pieces(worker: types.SimpleNamespace) -> None:

@@ -22,9 +22,10 @@ def member(
     threads: int = 2,
     architectures: tuple[str, ...] = (),
     status: str = "running",
+    cpu_lack: str = "",
     **resources: float,
 ) -> ClusterMember:
-    facts = HostFacts(f"id-{name}", name, "store", "code", architectures)
+    facts = HostFacts(f"id-{name}", name, "store", "code", architectures, cpu_lack)
     info: dict[str, Any] = {"nthreads": threads, "resources": resources, "status": status}
     return member_of(f"tcp://{name}:1", info, facts)
 
@@ -33,6 +34,13 @@ def test_a_worker_that_declares_nothing_is_for_the_cpu() -> None:
     plain, cards = member(), member(threads=4, GPU=2, sm_90=2)
     assert (plain.slots("cpu"), plain.slots("cuda"), plain.arch) == (2, 0, "")
     assert (cards.slots("cpu"), cards.slots("cuda"), cards.arch) == (0, 2, "sm_90")
+
+
+def test_a_host_without_the_cpu_device_has_no_slots_for_it() -> None:
+    lack = "the CPU device needs llvmlite, which is not installed"
+    with pytest.raises(DeviceError, match=lack):
+        member(cpu_lack=lack)
+    assert member(cpu_lack=lack, GPU=1).slots("cuda") == 1
 
 
 def test_no_more_cases_than_threads_or_gpus() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.execution.cluster import task_files
-from gpuregress.execution.cluster.task_files import TaskFiles
+from gpuregress.execution.cluster import sent_files
+from gpuregress.execution.cluster.sent_files import TaskFiles
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import Buffer, CaseSettings, Fill, InputFile, PythonFunction, Seeded, Source, Task
 from gpuregress.gpu.records import replace
@@ -54,7 +54,7 @@ def test_files_and_modules_of_fills_seeds_and_references(tmp_path: Path) -> None
 
 
 def test_of_a_folder_with_many_modules_only_its_own_travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_files, "MOST_MODULES", 2)
+    monkeypatch.setattr(sent_files, "MOST_MODULES", 2)
     module, beside = made(tmp_path / "user" / "a.py"), made(tmp_path / "user" / "b.py")
     made(tmp_path / "user" / "deep" / "c.py")
     case = fakes.case("double", reference={"out": f"{module}:f"})
@@ -70,7 +70,7 @@ def test_sources_travel_for_twins_only(tmp_path: Path) -> None:
     assert paths(fakes.task(case, tmp_path)) == []
     case = replace(case, settings=CaseSettings(twins=("host",)))
     assert paths(fakes.task(case, tmp_path)) == [source, header]
-    folders = task_files.folders_of(fakes.task(case, tmp_path))
+    folders = sent_files.folders_of(fakes.task(case, tmp_path))
     assert folders == (case.path, source, str(tmp_path / "include"))
 
 

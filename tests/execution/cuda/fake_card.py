@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gpuregress.execution.cuda import own_kernels
+from gpuregress.execution.cuda import device
 from gpuregress.execution.cuda.device import CudaDevice
 from gpuregress.execution.cuda.module import CudaModule
 from gpuregress.foundation.records import Entry, LaunchShape, Parameter, Program
@@ -36,7 +36,7 @@ def _refused(api: FakeApi, packed: bytes) -> None:
 
 
 def _canary(api: FakeApi, packed: bytes) -> None:
-    api.memcpy_htod(pointer(packed), own_kernels.probe_output())
+    api.memcpy_htod(pointer(packed), device.probe_output())
 
 
 def _speak(api: FakeApi, packed: bytes) -> None:
@@ -51,8 +51,8 @@ KERNELS = {
     "asserts": _assert,
     "refused": _refused,
     "speak": _speak,
-    own_kernels.PROBE_KERNEL: _canary,
-    own_kernels.BUSY_KERNEL: lambda _api, _packed: None,
+    device.PROBE_KERNEL: _canary,
+    device.BUSY_KERNEL: lambda _api, _packed: None,
 }
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.execution.cuda import cooperative, memory, own_kernels
-from gpuregress.execution.cuda.device import CudaDevice
+from gpuregress.execution.cuda import cooperative, memory
+from gpuregress.execution.cuda.device import BUSY_KERNEL, PROBE_KERNEL, CudaDevice, probe_output
 from gpuregress.execution.cuda.module import CudaModule
 from gpuregress.foundation.errors import DeviceError, KernelFault
 from gpuregress.foundation.records import LaunchShape, Program
@@ -50,7 +50,7 @@ def test_a_write_into_a_zone_is_a_fault(device: CudaDevice, module: CudaModule, 
 def test_exact_timing_queues_behind_a_busy_card(api: FakeApi, device: CudaDevice, module: CudaModule) -> None:
     with device.timed_exactly():
         launch(device, module, "fill")
-    assert api.queued == [own_kernels.BUSY_KERNEL, "event", "fill", "event"]
+    assert api.queued == [BUSY_KERNEL, "event", "fill", "event"]
     launch(device, module, "fill")
     assert api.queued[4:] == ["event", "fill", "event"]
     with device.timed_exactly(), pytest.raises(KernelFault):
@@ -148,9 +148,9 @@ def test_the_canary_checks_what_it_wrote(api: FakeApi, device: CudaDevice) -> No
     device.canary()
 
     def wrong(fake: FakeApi, packed: bytes) -> None:
-        fake.memcpy_htod(pointer(packed), own_kernels.probe_output() ^ np.uint8(1))
+        fake.memcpy_htod(pointer(packed), probe_output() ^ np.uint8(1))
 
-    api.kernels[own_kernels.PROBE_KERNEL] = wrong
+    api.kernels[PROBE_KERNEL] = wrong
     with pytest.raises(DeviceError, match="computes wrong results"):
         device.canary()
 

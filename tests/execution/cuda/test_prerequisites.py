@@ -63,6 +63,7 @@ def test_no_pycuda_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     assert prerequisites.usable_gpus() == 0
     assert "pip install 'gpuregress[cuda]'" in prerequisites.explain_import(ImportError("no module"))
+    assert "cuda.h, cudaProfiler.h and curand.h" in prerequisites.explain_import(ImportError("no module"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
     assert prerequisites.usable_gpus() == 4
     assert "no NVIDIA driver" in prerequisites.explain_import(

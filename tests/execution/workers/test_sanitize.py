@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from gpuregress.execution.cuda import sanitizer
 from gpuregress.execution.workers import sanitize
 from gpuregress.foundation.records import CaseSettings, Outcome, SanitizerResult, Task
 from tests import fakes
@@ -33,7 +32,7 @@ def _tool(folder: Path, monkeypatch: pytest.MonkeyPatch, report: str, code: int)
 
 
 def test_a_finding_makes_a_fault_of_a_case_that_came_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _tool(tmp_path, monkeypatch, RACE, sanitizer.FOUND)
+    _tool(tmp_path, monkeypatch, RACE, sanitize.FOUND)
     given = task("double", settings=CaseSettings(sanitize="racecheck"))
     actual = sanitize.examined(given, Outcome("fake/double", "done"), "cuda:0")
     assert actual.fault is not None
@@ -82,5 +81,5 @@ def test_a_tool_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_what_a_finding_is(text: str, kind: str) -> None:
-    (report,) = sanitizer.parse(f"========= {text}\n")
+    (report,) = sanitize.parse_log(f"========= {text}\n")
     assert report.kind == kind

@@ -116,7 +116,7 @@ def test_they_survive_json() -> None:
 
 def test_defaults_have_no_key() -> None:
     assert to_json(Observations()) == {}
-    assert to_json(Observations(writes=WriteSurvey(nan={}))) == {"writes": {"nan": {}}}
+    assert to_json(Observations(writes=WriteSurvey(nan={"x": 0}))) == {"writes": {"nan": {"x": 0}}}
     assert from_json(Observations, {"writes": {"unwritten": {}}, "runs": []}) == Observations()
 
 

@@ -80,7 +80,7 @@ BAD = {
         "pairs",
         "{v: float32, c: int32, w: float32, d: int32}",
     ): "Pairs has float more[1].value at 16, where the record has ended",
-    ("made", "int32"): "parameter 1 points to Pair of 8 bytes (float value at 0, int count at 4)",
+    ("made", "int32"): "parameter 'p' points to Pair of 8 bytes (float value at 0, int count at 4)",
 }
 BAD_ARGUMENTS = {
     "{struct: [{int32: 1}, {float32: 1}]}, " + POINTERS: "Pair has float value at 0, where the argument has member 1",

@@ -179,7 +179,7 @@ def test_accuracy_is_that_of_floats_in_their_places(tmp_path: Path) -> None:
 
 def test_show_says_what_a_reference_is(tmp_path: Path) -> None:
     reported = "\n".join(explain(first(tmp_path, NAIVE)))
-    assert "naive.cu; |actual - baseline| <= 0 + 1e-06 * |baseline|, in any order" in reported
+    assert "naive.cu; |actual - expected| <= 0 + 1e-06 * |expected|, in any order" in reported
     assert "naive<<<(1,1,1),(1,1,1),0>>>(sum=<32>, x=<4000>, n=1000)" in reported
 
 

@@ -14,7 +14,7 @@ from gpuregress.foundation.records import Rule
 from gpuregress.foundation.records.rules import Bound
 from gpuregress.judge import compare
 from gpuregress.judge.compare import bipartite_matching
-from gpuregress.judge.compare.candidates import MatchCriterion
+from gpuregress.judge.compare.bipartite_matching import MatchCriterion
 from tests.judge.compare.oracle import largest_matching
 from tests.judge.compare.rooms import array, request
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records.rules import Bound
-from gpuregress.judge.compare import candidates
-from gpuregress.judge.compare.candidates import MatchCriterion
+from gpuregress.judge.compare import bipartite_matching
+from gpuregress.judge.compare.bipartite_matching import MatchCriterion
 from tests.judge.compare.rooms import array
 
 RECORD = "{id:int32,score:float32}"
@@ -32,7 +32,7 @@ def test_every_partner_is_in_the_window(bound: Bound, data: st.DataObject) -> No
     criterion = MatchCriterion(dtypes.parse("float2"), bound)
     rows = st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=8)
     e, a = (array("float2", data.draw(rows)) for _ in range(2))
-    windows = candidates.windows(criterion, e, a)
+    windows = bipartite_matching.windows(criterion, e, a)
     begin, end = windows.span(a)
     for row in range(len(a)):
         inside = set(windows.order[begin[row] : end[row]].tolist())
@@ -42,7 +42,7 @@ def test_every_partner_is_in_the_window(bound: Bound, data: st.DataObject) -> No
 
 def test_the_part_with_the_fewest_candidates_is_chosen() -> None:
     e = array(RECORD, [(1, float(value)) for value in range(100)])
-    windows = candidates.windows(MatchCriterion(dtypes.parse(RECORD), Bound(atol=0.25)), e, e)
+    windows = bipartite_matching.windows(MatchCriterion(dtypes.parse(RECORD), Bound(atol=0.25)), e, e)
     assert windows.part == 1
     begin, end = windows.span(e)
     assert (end - begin).max() == 1

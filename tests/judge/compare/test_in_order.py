@@ -91,7 +91,7 @@ def test_no_hidden_default_lets_small_numbers_pass() -> None:
 def test_the_baseline_is_the_reference_of_the_formula() -> None:
     assert against("float64", [110], [100], Rule(rtol=0.095)).same
     assert not against("float64", [100], [110], Rule(rtol=0.095)).same
-    assert "* |baseline|" in against("float64", [1], [1], Rule(rtol=0.095)).rule
+    assert "* |expected|" in against("float64", [1], [1], Rule(rtol=0.095)).rule
 
 
 def test_unsigned_bytes_do_not_wrap() -> None:

@@ -9,19 +9,20 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Rule, Sigmas, StatisticLimits
-from gpuregress.judge.compare import comparators, multiple_testing
+from gpuregress.judge import further_runs
+from gpuregress.judge.compare import comparators
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
 
 RULE = Rule(statistics=StatisticLimits(mean=Sigmas(3.0), variance=Sigmas(4.0), ks=0.05))
 
 
 def test_one_test_keeps_its_limits_and_a_rule_without_statistics_too() -> None:
-    assert multiple_testing.corrected(RULE, 1) == RULE
-    assert multiple_testing.corrected(Rule(ulp=2), 20) == Rule(ulp=2)
+    assert further_runs.corrected_for_tests(RULE, 1) == RULE
+    assert further_runs.corrected_for_tests(Rule(ulp=2), 20) == Rule(ulp=2)
 
 
 def test_each_of_several_tests_has_its_share() -> None:
-    limits = multiple_testing.corrected(RULE, 20).statistics
+    limits = further_runs.corrected_for_tests(RULE, 20).statistics
     assert limits.ks == pytest.approx(0.0025)
     assert limits.mean is not None
     assert limits.variance is not None
@@ -31,9 +32,9 @@ def test_each_of_several_tests_has_its_share() -> None:
 
 @given(st.floats(0.01, 100), st.integers(1, 10_000))
 def test_a_limit_grows_with_the_number_of_tests_and_slowly(limit: float, tests: int) -> None:
-    corrected = multiple_testing.sigmas(limit, tests)
+    corrected = further_runs.sigmas_for_tests(limit, tests)
     assert limit * (1 - 1e-9) <= corrected <= math.sqrt(limit**2 + 2 * math.log(tests)) + 4.5
-    assert corrected <= multiple_testing.sigmas(limit, tests + 1) * (1 + 1e-9)
+    assert corrected <= further_runs.sigmas_for_tests(limit, tests + 1) * (1 + 1e-9)
 
 
 def test_the_rate_of_false_alarms_of_all_tests_together_is_the_one_that_was_written() -> None:
@@ -41,7 +42,7 @@ def test_the_rate_of_false_alarms_of_all_tests_together_is_the_one_that_was_writ
     kind, random = dtypes.parse("float64"), np.random.default_rng(7)
     single = Rule(statistics=StatisticLimits(ks=0.05))
     rates = []
-    for rule in (single, multiple_testing.corrected(single, 10)):
+    for rule in (single, further_runs.corrected_for_tests(single, 10)):
         request = ComparisonRequest("x", kind, (100,), rule, "baseline")
         families = 0
         for _ in range(100):

@@ -37,7 +37,7 @@ KINDS = {
     "needs another input": "a gap of the job: no case has this input.",
     "needs another order": "right in the usual order of threads alone; `schedules: 8` in the job notices it.",
     "not watched": "the CPU device has no such effect, and no check looks at it.",
-    "never executed, within the tolerance": "as [mutation](../how-to/mutation.md#why-a-mutant-survives) explains.",
+    "never executed, within the tolerance": "as [mutation](../reference/mutants.md#why-a-mutant-survives) explains.",
 }
 """Kinds of reasons why mutants survive, as `why` begins in `survivors.tsv`."""
 Row = dict[str, str]

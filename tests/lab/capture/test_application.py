@@ -10,7 +10,7 @@ import pytest
 
 from gpuregress.foundation.applications import LaunchChoice
 from gpuregress.foundation.errors import UsageError
-from gpuregress.lab.capture.application import ApplicationEnd, run
+from gpuregress.lab.capture.capture import ApplicationEnd, run_application
 
 
 def test_the_environment_tells_the_library_what_to_keep(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_the_environment_tells_the_library_what_to_keep(tmp_path: Path) -> None:
     show = f"import os; open('env', 'w').write('|'.join(os.environ['GPUREGRESS_CAPTURE_' + n] for n in {names!r}))"
     command = [sys.executable, "-c", f"import os; os.chdir({str(tmp_path)!r}); {show}"]
     choice = LaunchChoice("k*", 3, 0, 0, 4096, sync=True, wait=7)
-    end = run(command, Path("/lib.so"), Path("/cupti.so"), tmp_path, choice)
+    end = run_application(command, Path("/lib.so"), Path("/cupti.so"), tmp_path, choice)
     assert end.code == 0
     assert (tmp_path / "env").read_text() == f"k*|3|0|0|4096|1|7|{tmp_path}|/cupti.so"
 
@@ -33,20 +33,20 @@ def test_an_end_is_told_in_words() -> None:
 def test_another_injection_library_is_not_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUDA_INJECTION64_PATH", "/tools/profiler.so")
     with pytest.raises(UsageError, match=r"CUDA_INJECTION64_PATH names /tools/profiler\.so.*unset it to capture"):
-        run(["true"], tmp_path, tmp_path, tmp_path, LaunchChoice())
+        run_application(["true"], tmp_path, tmp_path, tmp_path, LaunchChoice())
 
 
 def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no-such-app cannot be started: No such file"):
-        run(["no-such-app"], tmp_path, tmp_path, tmp_path, LaunchChoice())
+        run_application(["no-such-app"], tmp_path, tmp_path, tmp_path, LaunchChoice())
 
 
 def test_a_request_to_end_is_sent_on_to_the_application() -> None:
     program = (
         "from pathlib import Path; from gpuregress.foundation.applications import LaunchChoice; "
-        "from gpuregress.lab.capture.application import run; "
+        "from gpuregress.lab.capture.capture import run_application; "
         "command = ['sh', '-c', 'kill -TERM $PPID; exec sleep 20']; "
-        "print(run(command, Path('a'), Path('b'), Path('c'), LaunchChoice()).text)"
+        "print(run_application(command, Path('a'), Path('b'), Path('c'), LaunchChoice()).text)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=15, check=False)
     assert done.stdout == "the application was ended by SIGTERM\n"

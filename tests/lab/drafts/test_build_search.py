@@ -46,6 +46,19 @@ def test_a_header_in_several_folders_is_not_chosen(tmp_path: Path) -> None:
     build = found(tmp_path, f'#include "b.h"\n{KERNEL}', {"one/b.h": "", "two/b.h": ""})
     assert build.options.include == ()
     assert build.missing_header == "b.h"
+    assert build.notes[0].startswith("NEEDED: b.h, which this clone has in one, two: name the folder with ")
+
+
+def test_the_folder_that_is_nearest_to_the_source_is_taken(tmp_path: Path) -> None:
+    files = {"copy/src/deep/b.h": "", "src/deep/b.h": "#define N 2\n", "b/b.h": ""}
+    build = found(tmp_path, f'#include "b.h"\n{KERNEL}', files)
+    assert build.options.include == (tmp_path / "src/deep",)
+
+
+def test_a_folder_stays_if_one_name_of_a_file_needs_it(tmp_path: Path) -> None:
+    files = {"src/a.h": "#pragma once\n#define N 1\n", "CMakeLists.txt": "include_directories(.)\n"}
+    build = found(tmp_path, f'#include "a.h"\n#include "src/a.h"\n{KERNEL}', files)
+    assert (build.options.include, build.missing_header) == ((tmp_path,), "")
 
 
 @pytest.mark.parametrize(("header", "origin"), [("p/config.h", "p/config.h.cmakein"), ("p/a.pb.h", "p/a.proto")])
@@ -73,9 +86,25 @@ def test_empty_files_stand_in_for_the_headers_of_a_submodule(tmp_path: Path) -> 
     assert [(folder / f"lib/{name}.h").read_text() for name in "ab"] == ["", ""]
     assert build.notes[0] == (
         "NEEDED: lib/a.h, of a submodule that this clone does not hold: `git submodule update --init "
-        "third_party/lib-core` brings it; configs/stand_ins/lib/a.h stands in for it and is empty"
+        "third_party/lib-core` brings it; configs/stand_ins/lib/a.h stands in for it and is empty; it is the same with "
+        "lib/b.h"
     )
     assert build.options.origin == "NEEDED: lib/a.h, lib/b.h, for which files in stand_ins/ stand in"
+
+
+def test_a_stand_in_declares_the_classes_that_the_source_names(tmp_path: Path) -> None:
+    source = "#include <half.hpp>\n#include <lib/vector.h>\nstruct Base { struct Inner {}; };\n"
+    source += "using half = half_float::half;\n"
+    source += "template <class T> struct IsHalf { static constexpr bool value = false; };\n"
+    source += "template <> struct IsHalf<half> { static constexpr bool value = true; Base::Inner inner; };\n"
+    source += "template <class T> struct IsHalf<lib::Vector<T>> { static constexpr bool value = true; };\n"
+    source += "__global__ void k(int* x) { x[0] = IsHalf<int>::value; }\n"
+    build = found(tmp_path, source, {})
+    text = "namespace half_float { class half; }\nnamespace lib { template <class...> class Vector; }\n"
+    for header in ("half.hpp", "lib/vector.h"):
+        assert (tmp_path / f"configs/stand_ins/{header}").read_text() == text
+    assert build.missing_header == ""
+    assert build.notes[0].endswith("half.hpp stands in for it and declares the classes that the source's files name")
 
 
 def test_a_header_that_kernels_need_has_no_stand_in(tmp_path: Path) -> None:
@@ -137,6 +166,18 @@ def test_the_build_files_of_a_library_in_the_clone_tell_what_its_headers_ask_for
     build = found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", files)
     assert build.options.include == (tmp_path / "dependencies/lib/include",)
     assert build.options.defines == {"LIB_HALF": "1"}
+
+
+def test_a_macro_that_turns_cuda_on_is_defined_where_the_source_compiles_with_it(tmp_path: Path) -> None:
+    text = "#ifdef {0}\n#define {1}\n#endif\ntemplate <class T> __global__ void k(T* x) {{ x[0] = N; }}\n"
+    build = found(tmp_path, text.format("A_WITH_CUDA", "N 1"), {})
+    assert build.options.defines == {"A_WITH_CUDA": ""}
+    assert "NEEDED: -DA_WITH_CUDA is a guess" in build.notes[0]
+    for condition in ("THRUST_DEVICE_SYSTEM_CUDA", "NO_CUDA"):
+        assert found(tmp_path, text.format(condition, "N 1"), {}).options.defines == {}
+    assert found(tmp_path, text.format("USE_CUDA", "N 1\n#include <gone.h>"), {}).options.defines == {"USE_CUDA": ""}
+    broken = text.format("USE_CUDA", "N 1\n__device__ Gone gone;\n") + text.replace("k(", "f(").format("B", "C")
+    assert found(tmp_path, broken, {}).options.defines == {}
 
 
 def test_a_later_standard_is_taken_where_it_helps(tmp_path: Path) -> None:

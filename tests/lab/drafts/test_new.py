@@ -370,6 +370,65 @@ def test_types_that_are_a_guess_are_whole_numbers_where_no_other_compiles(tmp_pa
     assert "the template arguments of f<int, int>: K = int, V = int is a guess" in draft.needed[1]
 
 
+def test_a_template_argument_that_the_kernel_calls_is_a_class_of_the_source(project: Project) -> None:
+    text = """namespace lib {
+template <class T> struct Plain { T x; };
+template <class T, class U> struct Both { __device__ T operator()(T a, U b) const { return a + b; } };
+template <int N> struct Fixed { __device__ float operator()(float a) const { return N * a; } };
+template <class T>
+struct AtLeast {
+  AtLeast(T x) : least(x) {}
+  __device__ T operator()(T value) const { return value > least ? value : least; }
+  T least;
+};
+template <class T, class F> __global__ void apply(F f, T *y) { y[threadIdx.x] = f(y[threadIdx.x]); }
+}
+"""
+    (draft,) = new.draft_kernels(project, source(project, text))
+    (launch,) = yaml.safe_load(draft.path.read_text())["launches"]
+    assert launch["kernel"] == "lib::apply<float, lib::AtLeast<float>>"
+    assert "F = lib::AtLeast<float> is a guess" in draft.needed[1]
+
+
+def test_template_arguments_are_found_in_the_namespace_of_the_kernel(project: Project) -> None:
+    text = """namespace lib {
+namespace types { enum class Mode { Less, More }; }
+using types::Mode;
+template <Mode M> __global__ void f(float *y) { y[threadIdx.x] = M == Mode::More ? 2 : 1; }
+template <Mode M> void go(float *y) { f<M><<<1, 32>>>(y); }
+void all(float *y) { go<Mode::More>(y); }
+}
+"""
+    (draft,) = new.draft_kernels(project, source(project, f"\ufeff{text}"))  # a byte order mark
+    (launch,) = yaml.safe_load(draft.path.read_text())["launches"]
+    assert launch["kernel"] == "lib::f<lib::Mode::More>"
+
+
+def test_macros_make_kernels_and_the_functions_that_launch_them(project: Project) -> None:
+    text = """#define UNARY(name, ...) \\
+  __global__ void name##_kernel(float* y) { y[threadIdx.x] = __VA_ARGS__; }
+#define LAUNCH(name) \\
+  void launch_##name(float* y, int n) { name##_kernel<<<1, n>>>(y); }
+#define KERNEL __global__ void
+#define FILL(T) KERNEL fill_##T(T* out, T value) { out[threadIdx.x] = value; }
+#define FOR_TYPES(F) F(int) F(double)
+const char *text = R"(} UNARY(none, 1) )";
+UNARY(negate, -f(1, y[threadIdx.x]))
+UNARY(twice, 2 * y[threadIdx.x])
+LAUNCH(negate)
+LAUNCH(twice)
+namespace inner {
+FOR_TYPES(FILL)
+}
+void go(float *y) { launch_negate(y, 32); launch_twice(y, 64); }
+"""
+    drafts = new.draft_kernels(project, source(project, f"__device__ float f(int, float x) {{ return x; }}\n{text}"))
+    assert [one.kernel for one in drafts] == ["negate_kernel", "twice_kernel", "inner::fill_int", "inner::fill_double"]
+    assert [one.is_launched for one in drafts] == [True, True, False, False]
+    first, second = (yaml.safe_load(one.path.read_text()) for one in drafts[:2])
+    assert [list(job["parameters"].values()) for job in (first, second)] == [[[32]], [[64]]]
+
+
 def test_a_macro_without_parameters_may_launch_a_kernel(tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
     source.write_text(

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gpuregress.lab.drafts import new, trial
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
@@ -78,6 +79,13 @@ def test_writes_atomic_operations_and_vectors_beyond_a_buffer(project: Project, 
     assert job.sizes["y"].elements >= 132
 
 
+def test_a_size_that_lacks_little_is_doubled(project: Project) -> None:
+    text = "__global__ void f(float *y, float *x) { y[threadIdx.x] = x[threadIdx.x + 1] - x[threadIdx.x]; }\n"
+    made = drafted(project, f"{text}void go(float *y, float *x) {{ f<<<1, 32>>>(y, x); }}\n")
+    (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    assert {name: size.elements for name, size in job.sizes.items()} == {"x": 64}
+
+
 def test_a_fault_elsewhere_enlarges_nothing(project: Project) -> None:
     text = "__global__ void f(float *y, float *x) { y[0] = 1; x[-1] = 1; }\n"
     made = drafted(project, f"{text}void go(float *y, float *x) {{ f<<<1, 32>>>(y, x); }}\n")
@@ -100,11 +108,45 @@ def test_contents_and_numbers_that_are_guesses_become_smaller_where_no_size_help
 
 
 def test_changes_without_an_effect_are_taken_back(project: Project) -> None:
-    kernel = KERNEL.replace("y[n", "y[-1 - n")
+    kernel = KERNEL.replace("y[n", "y[-1 - n * at[threadIdx.x]")
     made = drafted(project, f"{kernel}void go(float *y, int *at, int n) {{ f<<<1, 32>>>(y, at, n); }}\n")
     before = made.path.read_bytes()
     assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == []
     assert made.path.read_bytes() == before
+
+
+def test_guessed_shared_memory_grows(project: Project) -> None:
+    text = "__global__ void f(double3 *y) { extern __shared__ double3 of[]; of[threadIdx.x].z = 1; y[0] = of[0]; }\n"
+    made = drafted(project, text)
+    (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    assert job.changes == ["its shared memory is larger"]
+    (launch,) = yaml.safe_load(made.path.read_text())["launches"]
+    assert launch["shared"] == "64 * block"
+
+
+def test_guessed_sizes_become_multiples_of_a_block(project: Project) -> None:
+    text = (
+        "#include <cassert>\nstruct Work { float *y; int numItems; };\n"
+        "__global__ void f(Work w) { int i = blockIdx.x * blockDim.x + threadIdx.x; assert(i < w.numItems);\n"
+        "    w.y[i] = 1; }\n"
+    )
+    made = drafted(project, text)
+    (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    assert job.changes == ["guessed sizes are multiples of a block"]
+    assert yaml.safe_load(made.path.read_text())["parameters"]["n"] == [1024, 4096]
+
+
+def test_guessed_indices_become_minus_one_where_nothing_else_helps(project: Project) -> None:
+    kernel = (
+        "struct Node { float low; int left; };\n"
+        "__global__ void f(float *y, const Node *nodes, const unsigned *n) {\n"
+        "    int left = nodes[threadIdx.x].left; y[left < 0 ? n[threadIdx.x] : -1 - left] = 1; }\n"
+    )
+    made = drafted(project, f"{kernel}void go(float *y, Node *nodes, unsigned *n) {{ f<<<1, 32>>>(y, nodes, n); }}\n")
+    (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
+    assert job.changes[-1] == "guessed contents of signed numbers are -1"
+    buffers = yaml.safe_load(made.path.read_text())["buffers"]
+    assert (buffers["nodes"]["fill"], buffers["n"]["fill"]) == ({"value": -1}, "zeros")
 
 
 def test_the_size_of_a_tensor_of_unknown_rank_grows(project: Project) -> None:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Buffer, Case, Fill, Interval, Launch
 from gpuregress.lab.fuzzing import candidates
-from gpuregress.lab.fuzzing.candidates import Candidate, Space
-from gpuregress.lab.fuzzing.data import EdgeContents
+from gpuregress.lab.fuzzing.candidates import Candidate, EdgeContents, Space
 from tests import fakes
 
 

@@ -19,13 +19,13 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.jobs import inputs
 from gpuregress.jobs.spec.models.buffer import FillSpec
-from gpuregress.lab.fuzzing import data
+from gpuregress.lab.fuzzing import candidates
 
 UNIFORM = Fill("uniform", Interval(-2.0, 6.0), 1)
 
 
-def made(buffer: Buffer, written: Any = None, *, is_result: bool = False) -> dict[str, data.EdgeContents]:
-    return {one.words: one for one in data.edges(buffer, written, is_result=is_result)}
+def made(buffer: Buffer, written: Any = None, *, is_result: bool = False) -> dict[str, candidates.EdgeContents]:
+    return {one.words: one for one in candidates.edge_contents(buffer, written, is_result=is_result)}
 
 
 def contents(buffer: Buffer, fill: Any) -> np.ndarray[Any, Any]:

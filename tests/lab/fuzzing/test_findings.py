@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from gpuregress.foundation.errors import Interrupted
+from gpuregress.foundation.errors import FaultLocation, Interrupted
 from gpuregress.foundation.interrupts import StopSignal
+from gpuregress.foundation.records import Fault, Outcome, Verdict
 from gpuregress.jobs import plan
 from gpuregress.jobs.spec import load
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
-from gpuregress.lab.fuzzing.candidates import Candidate, Space
-from gpuregress.lab.fuzzing.data import EdgeContents
+from gpuregress.lab.fuzzing.candidates import Candidate, EdgeContents, Space
 from gpuregress.lab.fuzzing.findings import Confirmation, FindingWriter, FuzzTrials, PlannedInput, Tried
-from gpuregress.lab.shrinking.trials import Failure, JobFolder
+from gpuregress.lab.shrinking.trials import Failure, JobFolder, failure_of
 from gpuregress.store import project
 from gpuregress.store.project import find
 from tests import fakes
@@ -94,7 +94,10 @@ def failed(candidate: Candidate, failure: Failure) -> Tried:
 
 
 def test_one_finding_for_each_kind() -> None:
-    differs, fault = Failure("differ", sides=(("out", "reference"),)), Failure("fault", "out-of-bounds", "k")
+    differs, case = Failure("differ", sides=(("out", "reference"),)), fakes.case("double")
+    outcome = Outcome(case.name, "fault", Fault("out-of-bounds", "", position=0, location=FaultLocation("out", 8)))
+    fault = failure_of(case, Verdict("fake", case.name, "fault", "", outcome=outcome))
+    assert fault is not None
     own, special = Candidate(0).with_parameter("n", 1), Candidate(0).with_contents(NAN)
     some = [failed(own, differs), failed(special, differs), failed(own, fault), failed(Candidate(1), differs)]
     assert [(one.planned.candidate, also) for one, also in findings.grouped(some)] == [

@@ -60,6 +60,7 @@ def many(passing: int, failing: int, jobs: int = 10, pictures: int = 200) -> Run
             compared = replace(compared, figures=samples.DIFFERENT.figures)
         varied = replace(buffer, comparisons=(compared,))
         reason = f"result: {number} of 4096 differ; all are 1/10 of what they should be"
+        names["cause"] = f"differ: result ({finding.pattern})"
         verdicts.append(samples.verdict("differ", buffers=(varied,), reason=reason, exit_code=1, **names))
     spaces = parameter_spaces.summarize(verdicts) if len(verdicts) < 1000 else ()
     return replace(samples.summary(), verdicts=tuple(verdicts), spaces=spaces, host="alpha", commit="8eb0c1f" * 5)

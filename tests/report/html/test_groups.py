@@ -1,22 +1,14 @@
 from __future__ import annotations
 
-from gpuregress.report.html import groups
+from gpuregress.report.html import sections
 from tests.report.html import samples
-from tests.report.samples import summary, verdict
-
-
-def test_the_cause_is_that_of_the_verdict_or_made_of_fault_pattern_and_message() -> None:
-    differ, fault = summary().verdicts[1], summary().verdicts[3]
-    assert groups.cause({**samples.entry(differ), "cause": "own"}) == "own"
-    assert groups.cause(samples.entry(differ)) == "sum (tail)"
-    assert groups.cause(samples.entry(fault)) == "trap"
-    assert groups.cause(samples.entry(verdict("error", reason="k.cu(12): error 7"))) == ""
+from tests.report.samples import verdict
 
 
 def test_a_title_does_not_say_the_verdict_twice() -> None:
-    assert groups.Group("a", "differ", "differ: tail", ()).title == "differ: tail"
-    assert groups.Group("a", "fault", "trap in scale", ()).title == "fault: trap in scale"
-    assert groups.Group("a", "fault", "", ()).title == "fault"
+    assert sections.Group("a", "differ", "differ: tail", ()).title == "differ: tail"
+    assert sections.Group("a", "fault", "trap in scale", ()).title == "fault: trap in scale"
+    assert sections.Group("a", "fault", "", ()).title == "fault"
 
 
 def test_a_group_has_one_job_one_verdict_one_cause() -> None:
@@ -25,9 +17,9 @@ def test_a_group_has_one_job_one_verdict_one_cause() -> None:
         verdict("error", job="a", case="a/1", cause="error: DeviceError"),
         verdict("error", job="b", case="b/2", cause="error: StorageError"),
         verdict("error", job="b", case="b/3", cause="error: CompileError"),
-        verdict("timeout", job="b", case="b/4", reason="line 2"),
+        verdict("timeout", job="b", case="b/4", cause="timeout"),
     ]
-    found = groups.grouped([samples.entry(case) for case in cases], ())
+    found = sections.grouped([samples.entry(case) for case in cases], ())
     assert [(one.job, one.title, [case["case"] for case in one.cases]) for one in found] == [
         ("b", "compile error", ["b/1", "b/3"]),
         ("b", "storage error", ["b/2"]),
@@ -39,6 +31,6 @@ def test_a_group_has_one_job_one_verdict_one_cause() -> None:
 def test_the_simplest_case_comes_first_with_what_the_parameters_share() -> None:
     cases = [samples.entry(verdict("error", job="a", case=f"a/{n}")) for n in (3, 1, 2)]
     group = {"cases": ["a/1", "a/2", "a/3"], "text": "every failing case has n > 0", "alternatives": [["n > 0"]]}
-    (found,) = groups.grouped(cases, [{"job": "a", "failures": [group]}])
+    (found,) = sections.grouped(cases, [{"job": "a", "failures": [group]}])
     assert [case["case"] for case in found.cases] == ["a/1", "a/2", "a/3"]
     assert found.shared == ("every failing case has n > 0",)

@@ -193,18 +193,6 @@ def test_the_page_of_stored_results_is_that_of_the_run() -> None:
     assert html.page(json.loads(json_report.render(run))) == html.render(run)
 
 
-def test_results_of_an_earlier_version_have_a_page() -> None:
-    document = json.loads(json_report.render(samples.many(3, 5)))
-    for key in ("host", "commit", "branch", "dirty", "compiler", "missing", "parameter_spaces"):
-        document.pop(key, None)
-    for case in document["cases"]:
-        case.pop("cause", None)
-        for buffer in case["buffers"]:
-            for comparison in buffer["comparisons"]:
-                comparison["numbers"].pop("picture", None)
-    assert "5 of 8 cases failed" in html.page(document)
-
-
 def test_a_run_that_has_not_finished_says_so() -> None:
     page = html.render(replace(summary(), state="interrupted", exit_code=130))
     assert "<h1>Interrupted, 4 of 7 cases failed, 1 skipped</h1>" in page

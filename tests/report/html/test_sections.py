@@ -13,7 +13,7 @@ from gpuregress.foundation.records import AcceptedBy, Coverage, FileCoverage, St
 from gpuregress.gpu.records import replace
 from gpuregress.report.html import sections
 from gpuregress.report.html.cards import RunFacts
-from gpuregress.report.html.groups import grouped
+from gpuregress.report.html.sections import grouped
 from tests.report.html import samples
 from tests.report.html.parsed import Tag, tree
 from tests.report.html.test_trend import one, past
@@ -75,13 +75,13 @@ def test_failures_of_one_cause_are_one_entry_with_its_cases_folded() -> None:
     assert (fault, differ) == ("fault b trap", "differ a/0 and 2 more: off 0all 3a/0, a/1, a/2")
 
 
-def test_a_beginning_has_the_day_of_this_host_and_marks_a_changed_work_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_beginning_has_the_day_of_its_run_and_marks_a_changed_work_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
         since = {"run": "r", "started": "2026-11-19T23:30:00Z", "commit": "8eb0c1f2b3", "dirty": True}
         page = shown_changes({"new": [{"case": "a", "status": "differ", "since": since}]})
-        assert "since 20 Nov, at 8eb0c1f+" in page.text
+        assert "since 19 Nov, at 8eb0c1f+" in page.text
     finally:
         monkeypatch.undo()
         time.tzset()

@@ -38,6 +38,13 @@ def test_accept_then_load(store: BaselineStore, tmp_path: Path) -> None:
     assert store.case_names() == (NAME,)
 
 
+def test_the_same_run_is_in_the_history_once(store: BaselineStore, tmp_path: Path) -> None:
+    for run, why in (("R1", "first"), ("R1", "first"), ("R1", "in other words"), ("R2", "again"), ("R1", "first")):
+        accept(store, tmp_path / "run", [1.0], why=why, run=run)
+    events = [(event.run, event.why) for event in store.histories(NAME)[""]]
+    assert events == [("R1", "first"), ("R1", "in other words"), ("R2", "again"), ("R1", "first")]
+
+
 def test_the_file_is_small_and_tells_nothing_of_this_machine(store: BaselineStore, tmp_path: Path) -> None:
     accept(store, tmp_path / "run", [1.0])
     text = (store.folder / NAME / "baseline.yaml").read_text()

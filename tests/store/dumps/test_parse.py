@@ -31,6 +31,9 @@ def parsed(value: float) -> int:
         ("int8", b"127\n128\n", ":3: invalid int8 '128'"),
         ("float16", b"65504\n65520\n", ":3: invalid float16 '65520'"),
         ("float32", b"1\nnan(0x7f800000)\n", ":3: invalid float32 'nan(0x7f800000)'"),
+        ("float32", b"1.0\n1_0.0\n", ":3: invalid float32 '1_0.0'"),
+        ("float2", b"1.0 2.0\n3.0\t4.0\n", ":3: 1 words where a float2 has 2: '3.0\\t4.0'"),
+        ("float16", b"1.0\n65520.0\n", ":3: invalid float16 '65520.0'"),
         ("bool", b"1\r\n", ":2: the line ends as on Windows"),
     ],
 )
@@ -127,6 +130,17 @@ def test_integers_of_any_length(numbers: list[int], name: str) -> None:
     else:
         with pytest.raises(DumpError, match=f"invalid {name}"):
             parse.rows(text, element, len(numbers), PATH, 2)
+
+
+@given(
+    st.lists(st.integers(-(10**19), 10**19).map(lambda number: f"{number}.0") | st.sampled_from(["-0.0", "0.0"])),
+    st.sampled_from(["", "+12.0", "007.0", ".0", "-.0", "0.5", "1e5", "3", "-inf", "123456789012345678.0"]),
+)
+def test_whole_numbers_are_those_of_python(words: list[str], other: str) -> None:
+    words = ["1.0", *words, *([other] if other else []), "2.0"]
+    rows = parse.rows("".join(f"{word}\n" for word in words).encode(), dtypes.parse("float64"), len(words), PATH, 2)
+    np.testing.assert_array_equal(rows, np.array([float(word) for word in words]))
+    assert np.signbit(rows).tolist() == [word.startswith("-") for word in words]
 
 
 def test_parts_of_several_types_and_special_words() -> None:

@@ -21,6 +21,7 @@ from tests.toolchain.conftest import Write
         "cublas_v2.h",
         "thrust/device_vector.h",
         "cudnn_ops.h",
+        "cuda/memory_resource",
         "opencv2/cudaarithm.hpp",
     ],
 )
@@ -110,6 +111,7 @@ def test_a_source_with_host_headers_compiles(write: Write) -> None:
 VENDORED = """\
 #include <json/json.hpp>
 #include "fmt/format.h"
+#include <flatbuffers/flatbuffers.h>
 using json = nlohmann::json;
 struct Failure : std::runtime_error {
   Failure(const std::string& text) : std::runtime_error{text} {}
@@ -128,6 +130,7 @@ def test_a_copy_of_a_library_of_the_host_is_not_compiled(write: Write) -> None:
         "json/json.hpp": "namespace nlohmann {}\n#error the host's\n",
         "fmt/format.h": '#include "base.h"\n#error that of fmt\n',
         "fmt/base.h": "#define FMT_VERSION 120000\n",
+        "flatbuffers/flatbuffers.h": "#ifndef FLATBUFFERS_LITTLEENDIAN\n#error unknown endianness\n#endif\n",
     }
     for name, text in texts.items():
         path = folder / name
@@ -195,6 +198,8 @@ def test_a_class_keeps_the_members_of_host_types_that_its_device_code_does_not_u
     protected:
         std::vector<float> nodes;
         std::map<std::string, bool> names;
+        std::unique_ptr<Tree> next{nullptr};
+        std::shared_ptr<Tree> parent = nullptr;
         std::vector<bool> flags;
     };
     struct Wide : Tree {
@@ -206,8 +211,8 @@ def test_a_class_keeps_the_members_of_host_types_that_its_device_code_does_not_u
     """
     ptx = nvrtc.compile_source(write(text), text).ptx
     assert "st.global.u32 \t[%rd" in ptx.replace("st.global.b32", "st.global.u32")
-    assert "+120], " in ptx
-    assert ", 128;" in ptx
+    assert "+144], " in ptx
+    assert ", 152;" in ptx
 
 
 def test_thrust_may_be_in_a_namespace_of_the_project(write: Write) -> None:
@@ -222,6 +227,24 @@ def test_thrust_may_be_in_a_namespace_of_the_project(write: Write) -> None:
     """
     source = write(text, defines={"THRUST_CUB_WRAPPED_NAMESPACE": "lib"})
     assert ".entry" in nvrtc.compile_source(source, text).ptx
+
+
+def test_a_source_may_include_the_header_that_libcuxx_begins_with(write: Write) -> None:
+    text = "#include <type_traits>\n#include <version>\n"
+    text += "__global__ void k(int* x) { x[0] = std::is_same<int, float>::value; }\n"
+    assert ".entry" in nvrtc.compile_source(write(text), text).ptx
+
+
+def test_a_project_s_allocator_has_what_it_inherits_of_thrust_s(write: Write) -> None:
+    text = """#include <thrust/device_malloc_allocator.h>
+    template <class T> struct Allocator : thrust::device_malloc_allocator<T> {
+        typedef typename thrust::device_malloc_allocator<T>::pointer pointer;
+        typedef typename thrust::device_malloc_allocator<T>::size_type size_type;
+        int flags;
+    };
+    __global__ void k(float* x) { Allocator<float> a; x[0] = sizeof(a) + sizeof(Allocator<int>::size_type); }
+    """
+    assert ".entry" in nvrtc.compile_source(write(text), text).ptx
 
 
 def test_thrust_s_pointers_and_iterators_are_names_of_device_code(write: Write) -> None:

@@ -101,17 +101,19 @@ DEPRECATED(__device__ float scale(float x), "use mul");
     ]
 
 
-def test_a_macro_call_with_an_operator_as_argument_is_a_declaration_of_its_own() -> None:
+def test_a_macro_call_with_odd_arguments_is_a_declaration_of_its_own() -> None:
     text = """#define COMPARE(name, op) inline bool name(int a, int b) { return a op b; }
 COMPARE(equal, ==);
 COMPARE(less, <);
 COMPARE(differ, !=);
 COMPARE(less_or_equal, <=);
 COMPARE( >, greater );
+COMPARE(SMALL LARGE
+            OTHER, sum);
 template <class T> bool is_null(T* p) { return p == nullptr; }
 """
     declared = [(one.kind, text[one.start : one.end].partition("(")[0]) for one in read(text)]
-    assert declared == [("macro", "COMPARE")] * 5 + [("function", "template <class T> bool is_null")]
+    assert declared == [("macro", "COMPARE")] * 6 + [("function", "template <class T> bool is_null")]
 
 
 def test_a_function_ends_with_its_body_where_the_grammar_misreads_its_head() -> None:

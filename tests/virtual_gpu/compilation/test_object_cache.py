@@ -131,6 +131,12 @@ def test_without_a_required_block_an_index_is_below_the_largest() -> None:
     assert is_equivalent("mul.wide.u32 %rd2", "mul.wide.s32 %rd2", kernel)
 
 
+@pytest.mark.parametrize("axis", ["y", "z"])
+def test_a_required_block_of_one_axis_has_no_index_on_the_others(axis: str) -> None:
+    kernel = KERNEL.replace("%tid.x", f"%tid.{axis}").replace("shr.u32 %r3, %r2, 3", "mov.u32 %r3, %r2")
+    assert is_equivalent("and.b32 %r4, %r3, 31", "and.b32 %r4, %r3, 0", kernel)
+
+
 def test_a_fence_under_another_condition_is_another_program() -> None:
     """It has no code on this device: without a mark, nothing would differ."""
     assert not is_equivalent("setp.lt.s32 %p1", "setp.le.s32 %p1")

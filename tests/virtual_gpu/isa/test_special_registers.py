@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -62,3 +64,26 @@ def test_clocks_go_on(program: Running) -> None:
     program.launch("clocks", 1, 40, out)
     assert (out.read().view(np.uint64) > 0).all()
     assert (out.read().view(np.uint64) < 1000).all()
+
+
+def test_the_lower_half_of_a_parameters_address_becomes_a_generic_one(tmp_path: Path) -> None:
+    text = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .align 4 .b8 values[8], .param .u64 y)
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<4>;
+  mov.u32 %r1, values;
+  cvt.u64.u32 %rd1, %r1;
+  cvta.param.u64 %rd2, %rd1;
+  ld.u32 %r2, [%rd2+4];
+  ld.param.u64 %rd3, [y];
+  st.global.u32 [%rd3], %r2;
+  ret;
+}
+"""
+    running = Running(tmp_path, text, "k")
+    y = running.put("y", np.zeros(1, np.uint32))
+    running.launch("k", 1, 1, np.array([7, 9], np.uint32).tobytes(), y)
+    assert y.read().view(np.uint32).tolist() == [9]

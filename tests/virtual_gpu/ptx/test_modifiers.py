@@ -52,7 +52,7 @@ def test_space_and_vector_width_of_an_access(mnemonic: str, space: str, elements
 def test_rounding_falls_back_to_the_default() -> None:
     assert rounding_of(_instruction("add.rz.f32")) == "rz"
     assert rounding_of(_instruction("add.f32")) == "rn"
-    assert rounding_of(_instruction("cvt.s32.f32"), "rzi") == "rzi"
+    assert rounding_of(_instruction("cvt.s32.f32")) == "rn"
 
 
 @pytest.mark.parametrize("word", ["volatile", "acquire", "relaxed", "mmio"])

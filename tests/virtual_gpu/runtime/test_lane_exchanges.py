@@ -105,10 +105,9 @@ def test_an_exchange_is_told_with_lines_and_variable(
 ) -> None:
     note = _note(program, kernel, (np.arange(64) + 1) % 64)
     assert note.startswith(
-        f"at least lanes of a warp exchange values through {variable} without __syncwarp "
-        f"(k.cu:{lines[0]} → k.cu:{lines[1]}); "
+        f"lanes of a warp exchange values through {variable} without __syncwarp (k.cu:{lines[0]} → k.cu:{lines[1]}); "
     )
-    assert "--check races shows whether other warps are affected: __syncthreads() " in note
+    assert "--check races shows whether other warps are affected, too: __syncthreads() " in note
 
 
 def test_no_note_where_each_lane_reads_its_own(program: Running) -> None:

@@ -384,7 +384,7 @@ _OF_PROGRAMS = ("sources", "environment", "dumps", "dtypes")
 _BESIDE_PROGRAM = frozenset(
     (
         "job", "program", *_OF_PROGRAMS, "revision", "parameters", "where", "dump", "compare", "checks", "limits",
-        "repeat", "devices", "tags", "owners", "expect", "known_failing", "retries",
+        "repeat", "schedules", "devices", "tags", "owners", "expect", "known_failing", "retries",
     )
 )  # fmt: skip
 """Keys that a job with `program` may have."""
@@ -404,8 +404,8 @@ def _program_problems(job: JobSpec) -> Iterator[FormError]:
         yield FormError((name,), text)
     if job.repeat.seeds is not None:
         yield FormError(("repeat", "seeds"), "a program chooses its own inputs: take it out, or make it a parameter")
-    for name in sorted(job.limits.written - {"timeout"}):
-        yield FormError(("limits", name), "is for launches: a program has a timeout alone")
+    for name in sorted(job.limits.written - {"timeout", "instructions"}):
+        yield FormError(("limits", name), "is for launches: a program has limits.timeout and limits.instructions alone")
     for name in job.checks:
         if name != DEVICE:
             yield FormError(("checks", name), "a program has the checks of the device alone: device: [races]")

@@ -9,8 +9,8 @@ from typing import Any
 from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.dtypes import ElementType, Part
-from gpuregress.foundation.numeric import conversion, kolmogorov_smirnov
-from gpuregress.foundation.numeric.tolerances import Unsound, loose, over_largest, tight
+from gpuregress.foundation.numeric import conversion
+from gpuregress.foundation.numeric.tolerances import Unsound, ks_p_value, loose, over_largest, tight
 from gpuregress.foundation.records import METRICS, Outliers, Rule
 from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import replace
@@ -290,7 +290,7 @@ def validate_sample(rule: Rule, count: int) -> list[Unsound]:
     limit = rule.statistics.ks
     if limit is None:
         return []
-    smallest = kolmogorov_smirnov.p_value(1.0, count, count) if count else 1.0
+    smallest = ks_p_value(1.0, count, count) if count else 1.0
     if not limit <= smallest:
         return []
     text = f"is {limit:g}: {count} values cannot have a p-value under {smallest:.2g}, so it can never fail"

@@ -40,10 +40,10 @@ def find(
         given: what the program gave the driver, or None.
         cubin: the machine code that the driver made or loaded, or None.
         mapped: the files that the process had mapped.
-        architecture: of the card, 90 for sm_90: PTX for a newer one is not what ran.
+        architecture: of the GPU, 90 for sm_90: PTX for a newer one is not what ran.
 
     Returns:
-        that for the newest architecture up to the card's; None where there is none.
+        that for the newest architecture up to the GPU's; None where there is none.
     """
     if given is not None:
         data = given.read_bytes()

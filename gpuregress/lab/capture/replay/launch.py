@@ -96,7 +96,7 @@ class Replay(Record):
 
     @property
     def is_equal(self) -> bool:
-        """Whether every buffer is as the card left it."""
+        """Whether every buffer is as the GPU left it."""
         return not self.problem and all(count == 0 for count in self.differing)
 
 

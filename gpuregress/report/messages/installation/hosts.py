@@ -27,7 +27,7 @@ _NO_CRONTAB = "no crontab for"
 def cron_plan(night: NightCommand) -> Installation:
     """The line, whose output is logged, and mailed by cron where the settings name nobody to tell.
 
-    Where they do, cron mails stderr alone: what nobody could be told of.
+    Where they do, cron mails stderr alone: what could not be sent.
     """
     mails = "cron mails what the night prints; with `notify: {mail: …}` the subject names what failed"
     if night.tells:

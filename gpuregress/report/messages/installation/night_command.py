@@ -53,7 +53,7 @@ class NightCommand(Record):
         environment: variables that the night needs; none is a secret.
         secrets: variables that the settings name.
         secrets_file: a file that sets them.
-        tells: whether the settings name somebody who is told of a night.
+        tells: whether the settings name somebody who gets a message of a night.
         hour: local time.
         minute: local time.
         zone: the time zone, as `Europe/Berlin`; "" where its name is not known.

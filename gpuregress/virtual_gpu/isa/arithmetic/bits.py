@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, larger, read_all, resize, smaller
+from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, larger, pointwise, read_all, resize, smaller
 from gpuregress.virtual_gpu.builder.structured import I1, I32, I64
 from gpuregress.virtual_gpu.ptx.modifiers import is_signed, modifier_among, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Pair
@@ -15,34 +15,19 @@ from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Pair
 
 
 _BOOLEAN = {
-    "and": lambda builder, a, b: builder.and_(a, b),
-    "or": lambda builder, a, b: builder.or_(a, b),
-    "xor": lambda builder, a, b: builder.xor(a, b),
+    "and": lambda emit, a, b: emit.builder.and_(a, b),
+    "or": lambda emit, a, b: emit.builder.or_(a, b),
+    "xor": lambda emit, a, b: emit.builder.xor(a, b),
 }
 
 
 def combine(emit: Emit, instruction: Instruction, a: ir.Value, b: ir.Value) -> ir.Value:
     """Two predicates under the instruction's `.and`, `.or` or `.xor`."""
-    return _BOOLEAN[modifier_among(instruction, _BOOLEAN)](emit.builder, a, b)
+    return _BOOLEAN[modifier_among(instruction, _BOOLEAN)](emit, a, b)
 
 
-def _bitwise(emit: Emit, instruction: Instruction) -> None:
-    type_name = type_of(instruction)
-    a, b = read_all(emit, instruction, type_name)
-    emit.write(instruction.operands[0], _BOOLEAN[instruction.opcode](emit.builder, a, b), type_name)
-
-
-def _not(emit: Emit, instruction: Instruction) -> None:
-    type_name = type_of(instruction)
-    (a,) = read_all(emit, instruction, type_name)
-    emit.write(instruction.operands[0], emit.builder.not_(a), type_name)
-
-
-def _cnot(emit: Emit, instruction: Instruction) -> None:
-    type_name = type_of(instruction)
-    (a,) = read_all(emit, instruction, type_name)
-    zero = emit.builder.icmp_unsigned("==", a, a.type(0))
-    emit.write(instruction.operands[0], emit.builder.zext(zero, a.type), type_name)
+def _is_zero(emit: Emit, a: ir.Value) -> ir.Value:
+    return emit.builder.zext(emit.builder.icmp_unsigned("==", a, a.type(0)), a.type)
 
 
 def _constant(instruction: Instruction, position: int) -> int:
@@ -159,11 +144,9 @@ def _byte(builder: ir.IRBuilder, both: ir.Value, index: ir.Value) -> ir.Value:
 
 
 _LOGIC: dict[str, Lowering] = {
-    "and": _bitwise,
-    "or": _bitwise,
-    "xor": _bitwise,
-    "not": _not,
-    "cnot": _cnot,
+    **{opcode: pointwise(compute) for opcode, compute in _BOOLEAN.items()},
+    "not": pointwise(lambda emit, a: emit.builder.not_(a)),
+    "cnot": pointwise(_is_zero),
     "lop3": _lop3,
     "shl": _shl,
     "shr": _shr,
@@ -176,20 +159,14 @@ _LOGIC: dict[str, Lowering] = {
 # Bit counting, bit search and bit fields: popc clz bfind fns brev bfe bfi bmsk szext.
 
 
-def _popc(emit: Emit, instruction: Instruction) -> None:
-    (a,) = read_all(emit, instruction, type_of(instruction))
-    count = emit.intrinsic(f"llvm.ctpop.{a.type}", a.type, a)
-    emit.write(instruction.operands[0], resize(emit, count, I32, signed=False), "u32")
+def _population(emit: Emit, value: ir.Value) -> ir.Value:
+    count = emit.intrinsic(f"llvm.ctpop.{value.type}", value.type, value)
+    return resize(emit, count, I32, signed=False)
 
 
 def _leading_zeros(emit: Emit, value: ir.Value) -> ir.Value:
     count = emit.intrinsic(f"llvm.ctlz.{value.type}", value.type, value, I1(0))
     return resize(emit, count, I32, signed=False)
-
-
-def _clz(emit: Emit, instruction: Instruction) -> None:
-    (a,) = read_all(emit, instruction, type_of(instruction))
-    emit.write(instruction.operands[0], _leading_zeros(emit, a), "u32")
 
 
 def _bfind(emit: Emit, instruction: Instruction) -> None:
@@ -203,12 +180,6 @@ def _bfind(emit: Emit, instruction: Instruction) -> None:
         position = builder.sub(I32(a.type.width - 1), zeros)
     nothing = builder.icmp_unsigned("==", a, a.type(0))
     emit.write(instruction.operands[0], builder.select(nothing, I32(-1), position), "u32")
-
-
-def _brev(emit: Emit, instruction: Instruction) -> None:
-    type_name = type_of(instruction)
-    (a,) = read_all(emit, instruction, type_name)
-    emit.write(instruction.operands[0], emit.intrinsic(f"llvm.bitreverse.{a.type}", a.type, a), type_name)
 
 
 def _ones(emit: Emit, count: ir.Value) -> ir.Value:
@@ -336,10 +307,10 @@ def _build_fns(builder: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Val
 
 
 _FIELDS: dict[str, Lowering] = {
-    "popc": _popc,
-    "clz": _clz,
+    "popc": pointwise(_population, "u32"),
+    "clz": pointwise(_leading_zeros, "u32"),
     "bfind": _bfind,
-    "brev": _brev,
+    "brev": pointwise(lambda emit, a: emit.intrinsic(f"llvm.bitreverse.{a.type}", a.type, a)),
     "bfe": _bfe,
     "bfi": _bfi,
     "bmsk": _bmsk,

@@ -83,7 +83,7 @@ def flush(emit: Emit, value: ir.Value) -> ir.Value:
 def is_tiny(emit: Emit, exact: ir.Value, rounding: str, smallest: float, precision: int) -> ir.Value:
     """Tininess after rounding: whether a number, rounded to `precision` bits, is below the normal range.
 
-    As on the card (conformance recording): what rounds up to the smallest normal number is not flushed.
+    As on the GPU (conformance recording): what rounds up to the smallest normal number is not flushed.
 
     Args:
         emit: the builder's services.

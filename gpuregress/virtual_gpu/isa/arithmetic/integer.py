@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis.control_flow_graph import single_definitions
-from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, by_halves, extend, larger, read_all, smaller
+from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, by_halves, extend, larger, pointwise, read_all, smaller
 from gpuregress.virtual_gpu.builder.structured import I1, I32
 from gpuregress.virtual_gpu.ptx.modifiers import BITS, is_signed, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Float, Function, Instruction, Integer, Module, Operand, Register, Statement
@@ -115,18 +115,9 @@ def _quotient(emit: Emit, instruction: Instruction, *, remainder: bool) -> None:
     emit.write(instruction.operands[0], builder.select(zero, a.type(-1), result), type_name)
 
 
-def _abs(emit: Emit, instruction: Instruction) -> None:
-    type_name = type_of(instruction)
-    (a,) = read_all(emit, instruction, type_name)
-    magnitude = larger(emit, a, emit.builder.neg(a), signed=True)
-    # The negative of the lowest number is itself, as on the hardware.
-    emit.write(instruction.operands[0], magnitude, type_name)
-
-
-def _neg(emit: Emit, instruction: Instruction) -> None:
-    type_name = type_of(instruction)
-    (a,) = read_all(emit, instruction, type_name)
-    emit.write(instruction.operands[0], emit.builder.neg(a), type_name)
+def _magnitude(emit: Emit, a: ir.Value) -> ir.Value:
+    """The absolute value; the negative of the lowest number is itself, as on the hardware."""
+    return larger(emit, a, emit.builder.neg(a), signed=True)
 
 
 def _extreme(emit: Emit, instruction: Instruction, choose: Callable[..., ir.Value]) -> None:
@@ -182,8 +173,8 @@ TABLE: dict[str, Lowering] = {
     "sad": _sad,
     "div": partial(_quotient, remainder=False),
     "rem": partial(_quotient, remainder=True),
-    "abs": _abs,
-    "neg": _neg,
+    "abs": pointwise(_magnitude),
+    "neg": pointwise(lambda emit, a: emit.builder.neg(a)),
     "min": partial(_extreme, choose=smaller),
     "max": partial(_extreme, choose=larger),
     "dp4a": _dp4a,

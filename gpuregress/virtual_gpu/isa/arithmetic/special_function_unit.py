@@ -31,6 +31,7 @@ from gpuregress.virtual_gpu.ptx.tree import Float, Instruction
 _INFINITY = 0x7F800000
 _SIGN = 0x80000000
 _MANTISSA = 0x7FFFFF
+_DIGITS = 23
 
 
 # --- pieces ---------------------------------------------------------------------------------------------------------
@@ -43,14 +44,22 @@ def _look_up(emit: Emit, table: str, index: ir.Value) -> ir.Value:
     return builder.load(pointer, typ=I32)
 
 
-def _scale(emit: Emit, bits: ir.Value, power: ir.Value) -> ir.Value:
-    """A positive normal float's bits times 2^power: 0 below the normal range, infinity above."""
+def _scale(emit: Emit, bits: ir.Value, power: ir.Value, digits: int = _DIGITS) -> ir.Value:
+    """A positive normal float's bits times 2^power: 0 below the normal range, infinity above.
+
+    Args:
+        emit: the function being lowered.
+        bits: of an f32, or the high word of an f64.
+        power: i32.
+        digits: bits of the mantissa in `bits`.
+    """
     builder = emit.builder
-    exponent = builder.add(builder.lshr(bits, I32(23)), power)
-    moved = builder.or_(builder.and_(bits, I32(_MANTISSA)), builder.shl(exponent, I32(23)))
-    high = builder.icmp_signed(">=", exponent, I32(255))
+    largest = (1 << (31 - digits)) - 1
+    exponent = builder.add(builder.lshr(bits, I32(digits)), power)
+    moved = builder.or_(builder.and_(bits, I32((1 << digits) - 1)), builder.shl(exponent, I32(digits)))
+    high = builder.icmp_signed(">=", exponent, I32(largest))
     low = builder.icmp_signed("<=", exponent, I32(0))
-    return builder.select(low, I32(0), builder.select(high, I32(_INFINITY), moved))
+    return builder.select(low, I32(0), builder.select(high, I32(largest << digits), moved))
 
 
 def _choose(emit: Emit, otherwise: ir.Value, *cases: tuple[ir.Value, ir.Value]) -> ir.Value:
@@ -121,19 +130,19 @@ def _constant_rcp(emit: Emit, value: ir.Value) -> ir.Value:
     return flush(emit, emit.builder.fdiv(F32(1.0), flush(emit, value)))
 
 
-def _by_parity(emit: Emit, x: _Number, name: str, parity: ir.Value) -> ir.Value:
+def _by_parity(emit: Emit, mantissa: ir.Value, name: str, parity: ir.Value) -> ir.Value:
     """Load from table `NAME_0` or `NAME_1` by the exponent's parity; the address is selected, so only one is read."""
     builder = emit.builder
     even = builder.icmp_signed("==", parity, I32(0))
     base = builder.select(even, emit.table(f"{name}_0"), emit.table(f"{name}_1"))
-    pointer = builder.gep(base, [builder.zext(x.mantissa, I64)], source_etype=I32)
+    pointer = builder.gep(base, [builder.zext(mantissa, I64)], source_etype=I32)
     return builder.load(pointer, typ=I32)
 
 
 def _rsqrt(emit: Emit, value: ir.Value) -> ir.Value:
     builder, x = emit.builder, _Number(emit, value)
     parity, half = x.odd(emit)
-    scaled = _scale(emit, _by_parity(emit, x, "rsqrt", parity), builder.neg(half))
+    scaled = _scale(emit, _by_parity(emit, x.mantissa, "rsqrt", parity), builder.neg(half))
     cases = ((x.nan, I32(NAN_F32)), (x.zero, builder.or_(x.sign, I32(_INFINITY))))
     rest = ((x.negative, I32(NAN_F32)), (x.infinite, I32(0)))
     return float_of(emit, _choose(emit, scaled, *cases, *rest))
@@ -142,7 +151,7 @@ def _rsqrt(emit: Emit, value: ir.Value) -> ir.Value:
 def _sqrt(emit: Emit, value: ir.Value) -> ir.Value:
     x = _Number(emit, value)
     parity, half = x.odd(emit)
-    scaled = _scale(emit, _by_parity(emit, x, "sqrt", parity), half)
+    scaled = _scale(emit, _by_parity(emit, x.mantissa, "sqrt", parity), half)
     cases = ((x.nan, I32(NAN_F32)), (x.zero, x.sign))
     rest = ((x.negative, I32(NAN_F32)), (x.infinite, I32(_INFINITY)))
     return float_of(emit, _choose(emit, scaled, *cases, *rest))
@@ -357,6 +366,8 @@ def divide(emit: Emit, instruction: Instruction) -> None:
 # --- double precision: the unit sees the high word only -------------------------------------------------------------
 
 _EXPONENT_64 = 0x7FF00000
+_DIGITS_64 = 20
+"""Bits of the mantissa in the high word of a double."""
 
 
 def _high_word(emit: Emit, instruction: Instruction, unit: Callable[[Emit, ir.Value], ir.Value]) -> None:
@@ -372,16 +383,6 @@ def _joined(emit: Emit, high: ir.Value) -> ir.Value:
     return float_of(emit, emit.builder.shl(emit.builder.zext(high, I64), I64(32)))
 
 
-def _scale64(emit: Emit, high: ir.Value, power: ir.Value) -> ir.Value:
-    """A positive normal double's high word times 2^power: 0 below the normal range, infinity above."""
-    builder = emit.builder
-    exponent = builder.add(builder.lshr(high, I32(20)), power)
-    moved = builder.or_(builder.and_(high, I32(0xFFFFF)), builder.shl(exponent, I32(20)))
-    too_high = builder.icmp_signed(">=", exponent, I32(2047))
-    too_low = builder.icmp_signed("<=", exponent, I32(0))
-    return builder.select(too_low, I32(0), builder.select(too_high, I32(_EXPONENT_64), moved))
-
-
 def _rcp64(emit: Emit, high: ir.Value) -> ir.Value:
     builder = emit.builder
     size, sign = builder.and_(high, I32(0x7FFFFFFF)), builder.and_(high, I32(_SIGN))
@@ -389,7 +390,7 @@ def _rcp64(emit: Emit, high: ir.Value) -> ir.Value:
     entry = _look_up(emit, "rcp64h", builder.and_(high, I32(0xFFFFF)))
     result = _choose(
         emit,
-        _scale64(emit, entry, builder.neg(exponent)),
+        _scale(emit, entry, builder.neg(exponent), _DIGITS_64),
         (builder.icmp_unsigned("<", size, I32(1 << 20)), I32(_EXPONENT_64)),
         (builder.icmp_unsigned("==", size, I32(_EXPONENT_64)), I32(0)),
     )
@@ -403,13 +404,10 @@ def _rsqrt64(emit: Emit, high: ir.Value) -> ir.Value:
     exponent = builder.sub(builder.lshr(size, I32(20)), I32(1023))
     parity = builder.and_(exponent, I32(1))
     half = builder.ashr(builder.sub(exponent, parity), I32(1))
-    even = builder.icmp_signed("==", parity, I32(0))
-    base = builder.select(even, emit.table("rsqrt64h_0"), emit.table("rsqrt64h_1"))
-    index = builder.zext(builder.and_(high, I32(0xFFFFF)), I64)
-    entry = builder.load(builder.gep(base, [index], source_etype=I32), typ=I32)
+    entry = _by_parity(emit, builder.and_(high, I32(0xFFFFF)), "rsqrt64h", parity)
     return _choose(
         emit,
-        _scale64(emit, entry, builder.neg(half)),
+        _scale(emit, entry, builder.neg(half), _DIGITS_64),
         (builder.icmp_unsigned(">", size, I32(_EXPONENT_64)), I32(NAN_F32)),
         (builder.icmp_unsigned("<", size, I32(1 << 20)), builder.or_(sign, I32(_EXPONENT_64))),
         (builder.icmp_unsigned("!=", sign, I32(0)), I32(NAN_F32)),

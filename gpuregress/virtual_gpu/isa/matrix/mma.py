@@ -27,6 +27,8 @@ from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
     meet,
     mma_error,
     own_lane,
+    place_of_a,
+    place_of_sums,
     selector_error,
     show,
     show_factors,
@@ -226,8 +228,10 @@ def _mma(emitter: Services, instruction: Instruction) -> None:
         results = [product.compute(emitter, start, *shown, lane, i32(index)) for index, start in enumerate(starts)]
         write_sums(emitter, form.result, target, results)
         return
-    sums = Fragment(element_of(form.result), form.rows // 4, _place_of_sums, is_by_register=True)
-    a = Fragment(form.a, form.a_registers * form.a.parts, _place_of_a(form), is_by_register=True)
+    sums = Fragment(element_of(form.result), form.rows // 4, place_of_sums(8), is_by_register=True)
+    a = Fragment(
+        form.a, form.a_registers * form.a.parts, place_of_a(form.a.parts, form.rows, form.held), is_by_register=True
+    )
     b = Fragment(form.b, form.b_registers * form.b.parts, _place_of_b(form), is_by_register=True)
     if form.sparsity is not None:
         name += f".sp{form.sparsity.selector}"
@@ -271,24 +275,6 @@ def write_sums(emitter: Services, kind: str, operand: Operand, values: list[ir.V
     """Write a lane's elements of D."""
     for register, value in zip(elements(operand), values, strict=True):
         emitter.write(register, value, kind)
-
-
-def _place_of_sums(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
-    row = b.add(b.lshr(lane, i32(2)), i32(8 * (index // 2)))
-    return b.add(b.shl(row, i32(3)), b.add(b.shl(b.and_(lane, i32(3)), i32(1)), i32(index % 2)))
-
-
-def _place_of_a(form: _Form) -> Place:
-    """A register holds neighbours of a row; the next register those eight rows below, if any."""
-    parts, halves = form.a.parts, form.rows // 8
-
-    def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
-        register, part = divmod(index, parts)
-        row = b.add(b.lshr(lane, i32(2)), i32(8 * (register % halves)))
-        step = b.add(b.mul(b.and_(lane, i32(3)), i32(parts)), i32(part + 4 * parts * (register // halves)))
-        return b.add(b.mul(row, i32(form.held)), step)
-
-    return place
 
 
 def _place_of_b(form: _Form) -> Place:
@@ -341,7 +327,7 @@ TABLE = {"mma": _mma}
 # Batches of matrix products, each of which waits once for the lanes of a warp.
 #
 # Unrolled kernels hold thousands of mma, sixteen or more of them in a row. LLVM's time grows with the number of waits.
-# A batch has the operands of its members one behind the other, and a further one that names for each member the earlier
+# A batch has the operands of its members one after the other, and a further one that names for each member the earlier
 # one whose result it adds to, or itself:
 #
 #     mma D0, A0, B0, C0;  mma D1, A1, B1, D0;   →   mma {D0, D1}, {A0, A1}, {B0, B1}, {C0}, {0, 0};
@@ -446,7 +432,7 @@ def _is_candidate(statement: Statement) -> bool:
 
 
 def _types(words: Sequence[str]) -> list[str]:
-    """The types of D, A, B and C: the words behind shape and layouts."""
+    """The types of D, A, B and C: the words after shape and layouts."""
     return [word for word in words if word[0] in "fbestu" and any(letter.isdigit() for letter in word)]
 
 

@@ -96,7 +96,7 @@ def element_of(name: str) -> MatrixElement:
 # --- forms ------------------------------------------------------------------------------------------------------------
 # Forms of mma and wgmma that PTX has: shapes, types and constants.
 #
-# Compilers pass inline PTX on as it is, and only a card's assembler refuses what is not there.
+# Compilers pass inline PTX on as it is, and only a GPU's assembler refuses what is not there.
 # PTX ISA manual, 9.7.14.5, 9.7.14.6 and 9.7.15.
 
 
@@ -185,6 +185,36 @@ def selector_error(selector: int, chunks: int) -> str:
 
 Place: TypeAlias = Callable[[ir.IRBuilder, ir.Value, int], ir.Value]
 """The row-major number (i32) of element `index` that a lane (i32) holds of a matrix."""
+
+
+def place_of_a(parts: int, rows: int, columns: int) -> Place:
+    """Place the elements of A: a register holds neighbours of a row, the next one those eight rows below, if any.
+
+    Args:
+        parts: elements of a register.
+        rows: of A, 8 or 16.
+        columns: of A as it is held.
+    """
+    halves = rows // 8
+
+    def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
+        register, part = divmod(index, parts)
+        row = b.add(b.lshr(lane, i32(2)), i32(8 * (register % halves)))
+        step = b.add(b.mul(b.and_(lane, i32(3)), i32(parts)), i32(part + 4 * parts * (register // halves)))
+        return b.add(b.mul(row, i32(columns)), step)
+
+    return place
+
+
+def place_of_sums(columns: int) -> Place:
+    """Place the elements of C and D, two neighbours of a row, the next two eight rows below."""
+
+    def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
+        row = b.add(b.lshr(lane, i32(2)), i32(8 * (index // 2)))
+        column = b.add(b.shl(b.and_(lane, i32(3)), i32(1)), i32(index % 2))
+        return b.add(b.mul(row, i32(columns)), column)
+
+    return place
 
 
 def each(b: ir.IRBuilder, count: int) -> AbstractContextManager[ir.Value]:

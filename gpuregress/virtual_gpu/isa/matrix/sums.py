@@ -130,7 +130,7 @@ def finished(emit: Emit, result: str, total: ir.Value, *, limited: bool) -> ir.V
 # k % 4 in {0, 1}, one of that and the others, and an ordinary addition of C. A sparse product is the same sum of the
 # products of the elements that A holds; k then counts these. An H200 gave the same bits in 10 forms.
 #
-# A job's `card: sm_80` selects the rule for that card, which was not measured. By the same authors 24 bits behind E are
+# A job's `card: sm_80` selects the rule for that GPU, which was not measured. By the same authors 24 bits below E are
 # kept, and a row of more than 128 bits makes two sums; the first is rounded to the accumulator's type and part of the
 # second.
 #
@@ -154,8 +154,8 @@ class SumRule(Record):
     """How a form sums.
 
     Attributes:
-        fraction: bits behind the greatest exponent that a term keeps; 0: the card's.
-        mantissa: bits behind the point of an f32 result.
+        fraction: bits below the greatest exponent that a term keeps; 0: the GPU's.
+        mantissa: bits after the point of an f32 result.
         sums: 2 where `mma` of eight bits is what ptxas makes of it.
     """
 
@@ -200,10 +200,10 @@ class Tile(Record):
 
         Args:
             emitter: the function being lowered.
-            shown: A, B, C and the metadata one behind the other, those in registers lane by lane.
+            shown: A, B, C and the metadata one after the other, those in registers lane by lane.
 
         Raises:
-            UnsupportedError: nothing is known of such products on the job's card.
+            UnsupportedError: nothing is known of such products on the job's GPU.
         """
         core = _TENSOR_CORES[emitter.unit.schedule.card]
         if not core.is_measured and (self.sparsity is not None or self.a.kind.bits == 8):
@@ -557,7 +557,7 @@ class IntegerTile(Record):
     sparsity: Sparsity | None = None
 
     def compute(self, emitter: Services, shown: ir.Value) -> None:
-        """Call the subroutine that replaces C by D; `shown` has A, B and C one behind the other."""
+        """Call the subroutine that replaces C by D; `shown` has A, B and C one after the other."""
 
         def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
             with subroutine_body(emitter, builder):

@@ -29,6 +29,8 @@ from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
     element_of,
     meet,
     own_lane,
+    place_of_a,
+    place_of_sums,
     selector_error,
     show,
     types_error,
@@ -258,7 +260,7 @@ def _form(instruction: Instruction) -> _Form:
         raise unsupported(instruction, wrong)
     is_binary, is_sparse = left == "b1", "sp" in words
     in_registers = isinstance(instruction.operands[1], Vector)
-    # Behind scale-d, and before the accumulator: the signs of A and B, and which of them are transposed.
+    # After scale-d, and before the accumulator: the signs of A and B, and which of them are transposed.
     numbers = [_immediate(instruction, item) for item in instruction.operands[6 if is_sparse else 4 : -1]]
     signs, transposed = numbers[:2], numbers[2:]
     transposable = 0
@@ -326,7 +328,7 @@ def _mma_async(emitter: Services, instruction: Instruction) -> None:
     scale, addend = instruction.operands[3 if form.sparsity is None else 5], instruction.operands[-1]
     a = _of_a(form)
     b = StoredRows(form.b, form.columns, form.depth, is_b=True)
-    c = _accumulators(form)
+    c = Fragment(element_of(form.result), 4, place_of_sums(form.columns), form.columns // 8, 8)
     if form.a_in_registers:
         show(emitter, 0, [emitter.read(item, "b32") for item in elements(left)])
     start = a.bytes + b.bytes
@@ -386,24 +388,7 @@ def _tile(form: _Form, a: Fragment | StoredRows, b: StoredRows, c: Fragment) -> 
 def _of_a(form: _Form) -> Fragment | StoredRows:
     if not form.a_in_registers:
         return StoredRows(form.a, _ROWS, form.held, is_b=False)
-    parts = form.a.parts
-
-    def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
-        register, part = divmod(index, parts)
-        row = b.add(b.lshr(lane, i32(2)), i32(8 * (register % 2)))
-        step = b.add(b.mul(b.and_(lane, i32(3)), i32(parts)), i32(part + 4 * parts * (register // 2)))
-        return b.add(b.mul(row, i32(form.held)), step)
-
-    return Fragment(form.a, 4 * parts, place)
-
-
-def _accumulators(form: _Form) -> Fragment:
-    def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
-        row = b.add(b.lshr(lane, i32(2)), i32(8 * (index // 2)))
-        column = b.add(b.shl(b.and_(lane, i32(3)), i32(1)), i32(index % 2))
-        return b.add(b.mul(row, i32(form.columns)), column)
-
-    return Fragment(element_of(form.result), 4, place, form.columns // 8, 8)
+    return Fragment(form.a, 4 * form.a.parts, place_of_a(form.a.parts, _ROWS, form.held))
 
 
 def _warp(emitter: Services) -> ir.Value:

@@ -34,7 +34,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
 _COMMITTED, _DONE, _NEXT = "%wgmma.committed", "%wgmma.done", "%wgmma.next"
 _STAMP = "%wgmma.stamp."
 _MOST = 64
-"""Groups that are told apart."""
+"""Groups that are distinguished."""
 
 
 class _InFlight(Record):
@@ -156,7 +156,7 @@ def _copied(statement: Statement) -> tuple[str, ...]:
 
 
 def _uses(statement: Statement) -> tuple[str, ...]:
-    """The registers whose values a statement needs at once; a shadow value is taken once more behind the wait."""
+    """The registers whose values a statement needs at once; a shadow value is taken once more after the wait."""
     if isinstance(statement, Instruction) and statement.opcode == "%shadow":
         return ()
     if _copied(statement):
@@ -210,7 +210,7 @@ class _Checked:
         return _like(statement, "wgmma", ("check",), (Register(f"{_STAMP}{name}"), Register(_DONE), *described))
 
     def _counts(self, statement: Statement) -> list[Statement]:
-        """The instructions behind a statement: counted groups, and the group of each register that it sets."""
+        """The instructions after a statement: counted groups, and the group of each register that it sets."""
         if not isinstance(statement, Instruction | Call):
             return []
         committed, done, following = (Register(name) for name in (_COMMITTED, _DONE, _NEXT))

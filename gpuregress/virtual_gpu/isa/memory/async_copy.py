@@ -78,7 +78,7 @@ def _is_policy(instruction: Instruction, operand: Operand) -> bool:
 
 
 def _some(emitter: Services, instruction: Instruction, source: tuple[Address, Operand], count: int) -> ir.Value:
-    """Read a prefix of the bytes, with zeros behind: the fourth operand is its length, or a predicate to read none."""
+    """Read a prefix of the bytes, with zeros after: the fourth operand is its length, or a predicate to read none."""
     b = emitter.builder
     address, limit = source
     type_ = ir.IntType(8 * count)

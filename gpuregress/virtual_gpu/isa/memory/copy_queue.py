@@ -73,7 +73,7 @@ def issue(emitter: Services, target: ir.Value, data: ir.Value) -> None:
 
 
 def issue_arrival(emitter: Services, barrier: ir.Value, *, counts: bool) -> None:
-    """Add an arrival at an mbarrier, behind the thread's copies.
+    """Add an arrival at an mbarrier, after the thread's copies.
 
     Args:
         emitter: the function's.

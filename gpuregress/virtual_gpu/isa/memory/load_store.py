@@ -454,7 +454,7 @@ def _load_used(emitter: Services, instruction: Instruction) -> None:
     """Load the used bytes alone; the others are 0. The alignment is that of the whole access.
 
     NVVM makes one vector of loads side by side and marks the bytes that it added. A GPU reads whole words of memory, so
-    they may lie behind the end of an array.
+    they may lie past the end of an array.
     """
     target, address = instruction.operands[:2]
     assert isinstance(address, Address)

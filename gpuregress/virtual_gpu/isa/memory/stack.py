@@ -27,7 +27,7 @@ from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_STACK
 
 
 STACK_BYTES = 8192
-"""Bytes that the `alloca`s of one call may take together; a card has 1,024 for all by default."""
+"""Bytes that the `alloca`s of one call may take together; a GPU has 1,024 for all by default."""
 _STACK = "%stack"
 _TOP = Register("%stack_top")
 _TAKEN = Register("%stack_taken")

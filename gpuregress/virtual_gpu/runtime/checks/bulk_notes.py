@@ -1,6 +1,6 @@
 """Race checks of the memory that bulk copies read and write.
 
-A copy's write is in flight from its issue to its arrival; `deliveries` knows who comes behind that. A copy's read lasts
+A copy's write is in flight from its issue to its arrival; `deliveries` knows who comes after that. A copy's read lasts
 until its thread has waited for it. The rules of global memory are in `global_copies`.
 """
 
@@ -35,7 +35,7 @@ from gpuregress.virtual_gpu.runtime.memory import Region
 # --- deliveries -------------------------------------------------------------------------------------------------------
 # Bulk copies that have arrived, and the threads that know of it.
 #
-# A thread knows of the arrival if it has waited at an mbarrier since, or comes behind the wait of another thread. At
+# A thread knows of the arrival if it has waited at an mbarrier since, or comes after the wait of another thread. At
 # which mbarrier it waited is not asked. What a copy has read counts like what it has written.
 #
 # PTX ISA manual, 9.7.13.15.16 "mbarrier.test_wait/mbarrier.try_wait".
@@ -167,7 +167,7 @@ class GlobalCopies:
     Args:
         block: the running one.
         checks: those that are asked for.
-        deliveries: told of copies that have arrived.
+        deliveries: is notified of copies that have arrived.
         report: takes what is found.
     """
 
@@ -188,7 +188,7 @@ class GlobalCopies:
             return None
         self._check(cells, *self._accesses(cells, layout.WRITE_LIST))
         self._check_proxies(cells)
-        # Who waits for this copy need not come behind an earlier read of its thread, unless that is a copy, too.
+        # Who waits for this copy need not come after an earlier read of its thread, unless that is a copy, too.
         is_free = ~self._block.unordered_anywhere(cells.readers, layout.epoch_thread(epoch))
         is_free &= cells.readers & np.uint64(layout.STRONG | layout.ARRIVED) == np.uint64(layout.ARRIVED)
         self._block.note_reader(cells.planes, cells.numbers, epoch, is_free, self._shadow.word("oldest"))
@@ -308,7 +308,7 @@ class GlobalCopies:
                 self._report(layout.UNFENCED, cells.address(number), cells.epoch, int(written[number]))
 
     def _report_late(self, cells: CopiedCells, numbers: Numbers, others: Words) -> None:
-        """Report accesses behind the issue of a copy that ends now."""
+        """Report accesses after the issue of a copy that ends now."""
         recent = (others >> STAMP_SHIFT > layout.epoch_stamp(cells.epoch)) & (others >= self._shadow.word("oldest"))
         for at in distinct(others, np.flatnonzero(recent)):
             self._report(layout.UNARRIVED, cells.address(int(numbers[at])), int(others[at]), cells.epoch)
@@ -339,7 +339,7 @@ class BulkNotes:
     Args:
         block: the running one.
         checks: those that are asked for.
-        deliveries: told of copies that arrive in shared memory.
+        deliveries: is notified of copies that arrive in shared memory.
         report: takes what is found.
     """
 
@@ -421,7 +421,7 @@ class BulkNotes:
             return
         self.source_copied(self._block.machine.shared, host, size, epoch)
         first, plane = self._block.shared.cells(host, size)
-        # Whoever writes next must come behind the wait.
+        # Whoever writes next must come after the wait.
         now = self._block.begin(layout.epoch_site(epoch), layout.epoch_thread(epoch))
         is_free = first[:, READER] < self._block.word("open")
         self._block.note_reader((first, plane), np.arange(len(first)), now, is_free, self._block.word("open"))
@@ -449,7 +449,7 @@ class BulkNotes:
     # --- global memory ------------------------------------------------------------------------------------------------
 
     def global_read(self, site: int, thread: int, region: Region, places: Places) -> object:
-        """A copy from a region was issued; return what `global_read_ended` is to be told."""
+        """A copy from a region was issued; return what `global_read_ended` is to be given."""
         return self._global.read(self._block.begin(site, thread), region, places)
 
     def global_read_ended(self, read: object, waiter: int) -> None:
@@ -458,7 +458,7 @@ class BulkNotes:
             self._global.end_read(read, waiter)
 
     def global_write(self, epoch: int, region: Region, places: Places, *, reduces: bool) -> object:
-        """A copy to a region, or a reduction there, was issued; return what `global_write_ended` is to be told."""
+        """A copy to a region, or a reduction there, was issued; return what `global_write_ended` is to be given."""
         return self._global.write(epoch, region, places, reduces=reduces)
 
     def global_write_ended(self, write: object) -> None:
@@ -490,7 +490,7 @@ class BulkNotes:
     def _check_proxies(self, at: _Stretch, epoch: int) -> None:
         """Report the ordered writes of the block that no fence between the proxies shows to a copy.
 
-        What a bulk copy has written needs no fence, nor has CUTLASS one behind cp.async.
+        What a bulk copy has written needs no fence, nor has CUTLASS one after cp.async.
         """
         written = at.first[:, WRITE]
         is_copy = (written & np.uint64(layout.STRONG) == 0) & (written & np.uint64(layout.LEVEL_MASK) != 0)

@@ -1,9 +1,9 @@
 """Order between threads by fences, releases and acquires, as the PTX memory model has it.
 
-PTX ISA manual, 8.8 "Release and acquire patterns": a release is a strong write behind a fence, or a releasing one; an
-acquire is a strong read before a fence, or an acquiring one, that sees it or an atomic operation behind it. Two
-patterns that CUDA's own samples use count as well: a barrier of the block behind the strong read takes the place of
-its fence, and a fence before a barrier of the block holds for what another thread of the block writes behind it.
+PTX ISA manual, 8.8 "Release and acquire patterns": a release is a strong write after a fence, or a releasing one; an
+acquire is a strong read before a fence, or an acquiring one, that sees it or an atomic operation after it. Two
+patterns that CUDA's own samples use count as well: a barrier of the block after the strong read takes the place of
+its fence, and a fence before a barrier of the block holds for what another thread of the block writes after it.
 
 Most programs that synchronise never ask for this order, because barriers or the strength of the accesses settle each
 pair. So compiled code only logs the events (`checks.synchronization.order`), and they are followed at the first
@@ -102,7 +102,7 @@ class _Release(Record):
         thread: its number in the block.
         near: its fence, for threads of the same block; None: it has none of its own.
         far: likewise for those of other blocks.
-        fenced: the stamp of the block's last barrier behind fences of its threads; 0: none.
+        fenced: the stamp of the block's last barrier after fences of its threads; 0: none.
         is_far: whether it holds for other blocks.
         known: what it had acquired.
     """
@@ -155,7 +155,7 @@ class _Seen(Record):
     Attributes:
         place: the location.
         first: the number of the first release.
-        end: that behind the last one.
+        end: that after the last one.
         is_far: whether releases of other blocks count.
     """
 
@@ -234,7 +234,7 @@ class _Block:
 
         Args:
             thread: its number.
-            open_: the first epoch behind the block's last barrier.
+            open_: the first epoch after the block's last barrier.
             warps: up to when its warp knows what each warp did; empty where it knows nothing.
             lanes: up to when it knows what each lane of its warp did; likewise.
         """
@@ -262,7 +262,7 @@ class _Block:
 
 
 class _Search:
-    """The search for a release that comes behind one of some accesses.
+    """The search for a release that comes after one of some accesses.
 
     Args:
         others: epochs of the accesses, all of one block.
@@ -276,7 +276,7 @@ class _Search:
         self._searched: dict[object, tuple[int, int]] = {}
 
     def finds(self, known: Iterator[_Known]) -> bool:
-        """Whether one of the releases that are known, or of those that they know of, comes behind an access."""
+        """Whether one of the releases that are known, or of those that they know of, comes after an access."""
         fresh: dict[object, tuple[int, int]] = {}
         todo = list(known)
         while todo:
@@ -290,9 +290,9 @@ class _Search:
         return False
 
     def _finds_at(self, fresh: dict[object, tuple[int, int]], todo: list[_Known], block: int, seen: _Seen) -> bool:
-        """Whether a release that a read of a block saw comes behind an access; what else it knows of is to do."""
+        """Whether a release that a read of a block saw comes after an access; what else it knows of is to do."""
         place = seen.place
-        # The oldest first: the next release behind an access is most likely one of the same thread.
+        # The oldest first: the next release after an access is most likely one of the same thread.
         start = max(seen.first, bisect_left(place.stamps, self._since))
         own = place.of_blocks.get(block)
         if own is not None:
@@ -314,7 +314,7 @@ class _Search:
     def _unsearched(
         self, fresh: dict[object, tuple[int, int]], key: object, first: int, end: int
     ) -> Sequence[tuple[int, int]]:
-        """The parts of a range that were not searched before, from a first number to that behind the last one."""
+        """The parts of a range that were not searched before, from a first number to that after the last one."""
         if first >= end:
             return ()
         known = fresh.get(key) or self._searched.get(key)
@@ -331,7 +331,7 @@ class _Search:
         return release.fenced > 0 and any(self._is_fenced(release.fenced, other) for other in self._others)
 
     def _is_fenced(self, fenced: int, other: int) -> bool:
-        """Whether a barrier is behind fences of all threads: each of them holds for its own thread."""
+        """Whether a barrier is after fences of all threads: each of them holds for its own thread."""
         own = self._fences.get(layout.epoch_thread(other))
         stamp = layout.epoch_stamp(other)
         return own is not None and stamp <= fenced and stamp <= own.stamp
@@ -448,10 +448,10 @@ class Causality:
         return found
 
     def is_fenced(self, other: int, kind: int) -> bool:
-        """Whether a fence between the proxies lies behind a write; its kind is one of `layout.OF_SHARED` and the like.
+        """Whether a fence between the proxies lies after a write; its kind is one of `layout.OF_SHARED` and the like.
 
-        The fence may be the writer's, or that of a thread which is ordered behind the write (PTX ISA manual, 8 "Memory
-        Consistency Model", on proxy-preserved base causality order). Whether the access that follows is ordered behind
+        The fence may be the writer's, or that of a thread which is ordered after the write (PTX ISA manual, 8 "Memory
+        Consistency Model", on proxy-preserved base causality order). Whether the access that follows is ordered after
         the fence is not asked.
         """
         block = self._blocks.get(self._shadow.block_at(layout.epoch_stamp(other)))

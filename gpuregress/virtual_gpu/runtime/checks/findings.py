@@ -43,7 +43,7 @@ from gpuregress.virtual_gpu.runtime.program import ModuleFacts, Site
 # Conflicting accesses of a launch: those that only the order of its blocks, warps and lanes orders.
 
 MOST_PAIRS = 4_096
-"""Of blocks, warps or threads at a buffer or variable: those behind are not kept."""
+"""Of blocks, warps or threads at a buffer or variable: further ones are not kept."""
 
 
 class _Pair(Record):
@@ -157,7 +157,7 @@ class BlockEnd:
         return numbers[is_other], epochs[is_other]
 
     def _is_known(self, epoch: int) -> bool:
-        """Whether a thread of the block that ends has waited, at the cluster's barrier or for a release, behind it."""
+        """Whether a thread of the block that ends has waited, at the cluster's barrier or for a release, after it."""
         whose = self._block.shadow.block_at(layout.epoch_stamp(epoch))
         return self._block.has_met(whose, epoch) or self._is_released(epoch)
 
@@ -548,7 +548,7 @@ def _lines(*sites: Site) -> str:
 
 
 def _calls(chains: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """The calls behind the innermost line of each chain; empty where nothing is inlined."""
+    """The calls after the innermost line of each chain; empty where nothing is inlined."""
     calls = tuple(tuple(chain[1:]) for chain in chains)
     return calls if any(calls) else ()
 

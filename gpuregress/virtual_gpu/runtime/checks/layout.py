@@ -63,7 +63,7 @@ IN_USE = {WRITE_LIST: HAS_EARLIER, READER_LIST: 1 << LEVEL_SHIFT}
 WIDE = STRONG | SCOPES["gpu"] << LEVEL_SHIFT
 """Bits of a write that is strong for all threads of the device."""
 NODE_SHIFT = 4
-"""A node of a list of accesses has an epoch, a mask of lanes (32 bits), and the index of the node behind it (32)."""
+"""A node of a list of accesses has an epoch, a mask of lanes (32 bits), and the index of the node after it (32)."""
 
 LAUNCH_WORDS = (
     "now",
@@ -95,7 +95,7 @@ LAUNCH = {name: 8 * index for index, name in enumerate(LAUNCH_WORDS)}
 table of regions; `turns`: (stamp, block) of each turn of a block; `has_turns`: whether blocks are suspended and go on;
 `lost_turns`: whether there were too many of them; `stop`: nothing more is reported;
 `released`: whether a thread has released anything; `heap_accesses`: whether one accessed memory that has no cells;
-`same_value`: whether two writes of one value have been told; `heap`: the table of the heap's size classes, with rows
+`same_value`: whether two writes of one value were reported; `heap`: the table of the heap's size classes, with rows
 like those of regions, but without flags; `nodes`, `node_count`, `node_capacity`, `free_node`: those of lists of
 accesses, how many were used and may be, and the first of those that are free again; `lost_accesses`: whether there were
 too few; `orders`, `order_count`, `order_capacity`: the log of strong accesses and fences, its length, and what it can
@@ -118,9 +118,9 @@ LAUNCH_BYTES = MATRIX_ROWS + 8 + 8 * MOST_MATRIX_ROWS
 BLOCK_WORDS = ("turn", "start", "open", "quick", "cells", "plane", "fences", "fenced", "number")
 BLOCK = {name: 8 * index for index, name in enumerate(BLOCK_WORDS)}
 """Word of a block's state → its byte. `turn`, `start`: the first epochs of this turn and of the block; `open`: the
-first epoch behind the last barrier of all threads; `quick`: that or `turn`, the later one; `cells`, `plane`: the cells
+first epoch after the last barrier of all threads; `quick`: that or `turn`, the later one; `cells`, `plane`: the cells
 of its shared memory, and the distance of the second plane; `fences`: 1 if a thread has executed a fence, 3 if it
-was one beyond the block; `fenced`: the stamp of a barrier behind such a fence; `number`: the block's."""
+was one beyond the block; `fenced`: the stamp of a barrier after such a fence; `number`: the block's."""
 WARPS = 128
 """32 x 32 stamps: up to when a warp knows what another warp (or itself) did."""
 LANES = WARPS + 4 * 32 * 32
@@ -147,7 +147,7 @@ WAITED = PROXY_FENCED + 4 * 1024
 BLOCK_BYTES = WAITED + 4 * 1024
 
 PRODUCT, GROUP_COMMIT, GROUP_WAIT, PRODUCT_FENCE = range(4)
-"""What is told of a wgmma: that its matrices are read (its epoch follows), a commit of a group, a wait (the number of
+"""Records of a wgmma: that its matrices are read (its epoch follows), a commit of a group, a wait (the number of
 groups that may be pending follows), a wgmma.fence."""
 READS, WRITES, ACQUIRES, RELEASES, FENCE, PROXY_FENCE, WAITS, PHASED, ODD_PHASE, INITIALIZES = (
     1 << bit for bit in range(10)
@@ -163,9 +163,9 @@ RACE, UNINITIALIZED, UNARRIVED, ORDERED_BY_LUCK, SAME_WRITES, UNFENCED, STALE, E
 )
 """Kinds of a report; UNARRIVED: of an asynchronous copy; ORDERED_BY_LUCK: two strong accesses, which are no race;
 SAME_WRITES: two plain writes of one value; UNFENCED: a write that an asynchronous copy reads with no fence between the
-proxies; STALE: a read through a cache that sees no writes of its launch, behind such a write; ENDED: an access to
+proxies; STALE: a read through a cache that sees no writes of its launch, after such a write; ENDED: an access to
 another block's shared memory, which nothing orders before the end of that block; NO_FENCE: a wgmma with no wgmma.fence
-before it; UNFENCED_INIT: an asynchronous copy that signals an mbarrier, with no fence behind its initialization."""
+before it; UNFENCED_INIT: an asynchronous copy that signals an mbarrier, with no fence after its initialization."""
 
 SHADOW_SHIFT = 4
 """A row of the table of regions has two words: the cells, and the distance of the second plane. The cells are aligned,

@@ -2,7 +2,7 @@
 
 A wgmma is one operation of a warpgroup. A thread that has waited for its group knows that all four warps have read, so
 that CUTLASS has one thread release a stage for all. Here each warp reads when its own lanes have come. The warps'
-operations are counted: those of the same number are one. A write races with a read unless it is ordered behind a wait
+operations are counted: those of the same number are one. A write races with a read unless it is ordered after a wait
 of any thread of the warpgroup.
 
 PTX ISA manual, 9.7.15.7 "Asynchronous Multiply-and-Accumulate Operation using wgmma.mma_async Instruction".
@@ -67,9 +67,9 @@ class _Warpgroup:
         commits: thread → the products up to each of its commits.
         waits: those of each thread, but for the ones that complete nothing new for it.
         completed: the number of products that some thread has waited for.
-        pending: reads of those behind.
+        pending: reads of those after.
         readers: stamp, thread and site of a reader in the cells → the last product that it stands for.
-        known: readers, each with a block and a thread whose accesses come behind a wait for the reader's product.
+        known: readers, each with a block and a thread whose accesses come after a wait for the reader's product.
     """
 
     issued: list[int] = field(default_factory=lambda: [0] * _WARPS)
@@ -163,7 +163,7 @@ class MatrixReads:
             self._report(layout.UNARRIVED, address, int(written[number]), read.epoch)
 
     def is_complete(self, other: int, epoch: int) -> bool:
-        """Whether an earlier access is a read of wgmma that an access of the running thread comes behind.
+        """Whether an earlier access is a read of wgmma that an access of the running thread comes after.
 
         Args:
             other: the epoch of the earlier access.

@@ -58,7 +58,7 @@ class TouchedBytes(Record):
 
     @property
     def end(self) -> int:
-        """The address behind the last granule."""
+        """The address after the last granule."""
         return self.address + self.step * len(self.kinds)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuregress.execution.cuda import sanitizer
+from gpuregress.execution.workers import sanitize
 from gpuregress.foundation.errors import DeviceError
 
 MEMCHECK = """========= COMPUTE-SANITIZER
@@ -38,7 +38,7 @@ RACECHECK = """========= COMPUTE-SANITIZER
 
 
 def test_memcheck() -> None:
-    write, hit = sanitizer.parse(MEMCHECK)
+    write, hit = sanitize.parse_log(MEMCHECK)
     assert str(write) == (
         "Invalid __global__ write of size 4 bytes, thread (0,0,0) of block (3,0,0), saxpy.cu:8 (and 1 more there)"
     )
@@ -47,19 +47,19 @@ def test_memcheck() -> None:
 
 
 def test_racecheck() -> None:
-    (race,) = sanitizer.parse(RACECHECK)
+    (race,) = sanitize.parse_log(RACECHECK)
     assert race.source_line == "shared.cu:7"
     assert race.details == ("and Read access at block_sum(int *, const int *)+0x1b0 in shared.cu:9 [128 hazards]",)
 
 
 def test_nothing_found() -> None:
-    assert sanitizer.parse("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n") == ()
-    assert sanitizer.parse("") == ()
+    assert sanitize.parse_log("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n") == ()
+    assert sanitize.parse_log("") == ()
 
 
 @given(st.text(alphabet="= \nabc.:()0,", max_size=100))
 def test_no_text_breaks_it(text: str) -> None:
-    sanitizer.parse(text)
+    sanitize.parse_log(text)
 
 
 def test_the_command_asks_for_an_exit_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,9 +67,9 @@ def test_the_command_asks_for_an_exit_status(tmp_path: Path, monkeypatch: pytest
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    command = sanitizer.command("racecheck", ("python", "x.py"), tmp_path / "log")
+    command = sanitize.tool_command("racecheck", ("python", "x.py"), tmp_path / "log")
     assert command[:5] == [str(tool), "--tool", "racecheck", "--error-exitcode", "86"]
     assert command[-2:] == ["python", "x.py"]
     tool.unlink()
     with pytest.raises(DeviceError, match="CUDA toolkit"):
-        sanitizer.command("memcheck", (), tmp_path / "log")
+        sanitize.tool_command("memcheck", (), tmp_path / "log")

@@ -1,0 +1,146 @@
+"""Expansion of macros that declare kernels, or functions with launches, at namespace scope.
+
+A source's declarations are read from its words, not from a preprocessor. Only the calls that make one of them are
+expanded, each within its lines, so that the lines of all others stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from gpuregress.gpu.records import Record
+
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)]*\))?((?:\\\n|[^\n])*)", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_STRINGIFIED = re.compile(r"(?<!#)#\s*\w+")
+_CONCATENATION = re.compile(r"\s*##\s*")
+_MOST_ROUNDS = 8
+"""Of expansions within expansions."""
+_SCOPES = r"""
+    (?P<skipped>^[ \t]*\#(?:\\\n|[^\n])*
+        | R"(?P<raw>[^()\\\s]{0,16})\([\s\S]*?\)(?P=raw)"
+        | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*')
+    | (?P<open>\bnamespace\b[^{};=()<>]*\{ | \bextern\s*"[^"\n]*"\s*\{)
+    | (?P<bracket>[{}])
+"""
+
+
+class MacroText(Record):
+    """A macro's text and the names of its arguments; None: it takes none."""
+
+    body: str
+    parameters: tuple[str, ...] | None
+
+
+class _Call(Record):
+    """A macro's name in a text, with its arguments."""
+
+    name: str
+    start: int
+    end: int
+    arguments: tuple[str, ...]
+
+
+def defined_in(text: str) -> dict[str, MacroText]:
+    """Return the macros of a text by name, the last definition of each."""
+    macros: dict[str, MacroText] = {}
+    for name, parameters, body in _DEFINE.findall(text):
+        names = tuple(re.findall(r"\w+|\.\.\.", parameters)) if parameters else None
+        macros[name] = MacroText(body, names)
+    return macros
+
+
+def expanded(text: str, macros: Mapping[str, MacroText], mark: str) -> str:
+    """Put the texts of macros in the place of their calls at namespace scope, where they make something.
+
+    Args:
+        text: without comments.
+        macros: by name.
+        mark: what tells the macros that make something: `__global__` or `<<<`.
+    """
+    making = _making(macros, mark)
+    for _ in range(_MOST_ROUNDS):
+        pieces: list[str] = []
+        last = 0
+        for call in _calls(text, macros, making):
+            lines = "\n" * text.count("\n", call.start, call.end)
+            pieces += [text[last : call.start], _expansion(macros[call.name], call.arguments), lines]
+            last = call.end
+        if not pieces:
+            break
+        text = "".join((*pieces, text[last:]))
+    return text
+
+
+def _making(macros: Mapping[str, MacroText], mark: str) -> set[str]:
+    """Name the macros with a mark in their texts, and those that name such a macro."""
+    making = {name for name, macro in macros.items() if mark in macro.body}
+    count = 0
+    while len(making) > count:
+        count = len(making)
+        making |= {name for name, macro in macros.items() if not making.isdisjoint(_WORD.findall(macro.body))}
+    return making
+
+
+def _calls(text: str, macros: Mapping[str, MacroText], making: Collection[str]) -> Iterator[_Call]:
+    """List the macros at namespace scope that make something, by themselves or by a macro that they are given."""
+    if not making:
+        return
+    names = "|".join(re.escape(name) for name in sorted(macros, key=len, reverse=True))
+    pattern = re.compile(rf"{_SCOPES} | \b(?P<name>{names})\b", re.VERBOSE | re.MULTILINE)
+    scopes: list[bool] = []  # whether each is a namespace
+    at = 0
+    while True:
+        match = pattern.search(text, at)
+        if match is None:
+            return
+        at = match.end()
+        if match["open"]:
+            scopes.append(True)
+        elif match["bracket"] == "{":
+            scopes.append(False)
+        elif match["bracket"] == "}":
+            if scopes:
+                scopes.pop()
+        elif match["name"] and all(scopes):
+            call = _call(text, match, macros[match["name"]])
+            if call is None:
+                continue
+            at = call.end
+            words = _WORD.findall(" ".join((call.name, *call.arguments)))
+            if not set(words).isdisjoint(making):
+                yield call
+
+
+def _call(text: str, match: re.Match[str], macro: MacroText) -> _Call | None:
+    """Read the arguments of a macro; None where its name stands without those that it takes."""
+    if macro.parameters is None:
+        return _Call(match["name"], match.start(), match.end(), ())
+    opening = re.compile(r"\s*\(").match(text, match.end())
+    if opening is None:
+        return None
+    arguments = [""]
+    depth = 0
+    for part in re.compile(r'"(?:\\.|[^"\\\n])*"|[^"]').finditer(text, opening.end()):
+        if part[0] in ("(", "[", "{"):
+            depth += 1
+        elif part[0] in (")", "]", "}"):
+            depth -= 1
+        if depth < 0:
+            return _Call(match["name"], match.start(), part.end(), tuple(one.strip() for one in arguments))
+        if part[0] == "," and depth == 0:
+            arguments.append("")
+        else:
+            arguments[-1] += part[0]
+    return None
+
+
+def _expansion(macro: MacroText, arguments: tuple[str, ...]) -> str:
+    parameters = macro.parameters or ()
+    texts = dict(zip(parameters, arguments, strict=False))
+    if parameters[-1:] == ("...",):
+        texts["__VA_ARGS__"] = ", ".join(arguments[len(parameters) - 1 :])
+    body = _STRINGIFIED.sub('""', macro.body.replace("\\\n", " "))
+    body = _WORD.sub(lambda word: texts.get(word[0], word[0]), body)
+    return " ".join(_CONCATENATION.sub("", body).split("\n"))
