@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 import click
@@ -38,6 +38,12 @@ def say(text: str = "", *, err: bool = False, nl: bool = True, colour: Colour = 
         colour: of the whole text.
     """
     say_spans([(text, colour)], err=err, nl=nl)
+
+
+def say_lines(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print entries, each in a line of its own."""
+    for line in lines:
+        say(line, err=err)
 
 
 def say_document(text: str, *, err: bool = False, is_inert: bool = False) -> None:

@@ -69,8 +69,7 @@ def mutate_command(
                 continue
             if reports:
                 console.say("", err=target == "-")
-            for line in mutation_lines(result):
-                console.say(line, err=target == "-")
+            console.say_lines(mutation_lines(result), err=target == "-")
             reports.append(result)
             is_interrupted = result.interrupted
     except Interrupted:
@@ -221,8 +220,7 @@ def fuzz_command(
         done = fuzz.fuzz(project, request, listen=listen)
     if report is not None:
         context.write_json(report, to_json(done))
-    for line in _fuzz_lines(done):
-        console.say(line, err=report == "-")
+    console.say_lines(_fuzz_lines(done), err=report == "-")
     if done.interrupted:
         return Interrupted.exit_code
     if not done.tried:
@@ -331,8 +329,8 @@ def audit_command(
     project = context.find_project(ctx, jobs)
     with progress.transient() as listen:
         done = audit.audit(project, request, listen=listen)
-    for line in audit_report.lines(done):  # before the files, which a full disk may refuse
-        console.say(line, err="-" in (json_target, html_target))
+    # Before the files, which a full disk may refuse.
+    console.say_lines(audit_report.lines(done), err="-" in (json_target, html_target))
     if json_target is not None:
         context.write_json(json_target, to_json(done))
     if html_target is not None:

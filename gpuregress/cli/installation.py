@@ -85,13 +85,11 @@ def doctor_command(ctx: click.Context, /, as_json: bool) -> int:
             if piece.mend:
                 repairs.append((f"  {piece.name}", piece.mend))
         rows.append((state, piece.device, piece.name, piece.state))
-    for line in table(("", "for", "piece", "state"), rows):
-        console.say(line)
+    console.say_lines(table(("", "for", "piece", "state"), rows))
     if repairs:
         console.say()
         console.say("to mend:")
-        for line in table(("  piece", "command"), repairs):
-            console.say(line)
+        console.say_lines(table(("  piece", "command"), repairs))
     console.say()
     console.say(f"can run on: {', '.join(health.devices) or 'nothing'}")
     return code

@@ -107,8 +107,7 @@ def list_command(
     if as_json:
         context.print_json([entry.document for entry in listed])
         return code
-    for line in table(("case", "revision", "accepted", "tags"), [entry.row for entry in listed]):
-        console.say(line)
+    console.say_lines(table(("case", "revision", "accepted", "tags"), [entry.row for entry in listed]))
     for damage in damages:
         console.say(f"gpuregress: {damage}", err=True)
     _say_notes(planned.notes)
@@ -189,8 +188,7 @@ def show_command(
         context.print_json(to_json(planned))
     else:
         completed, trouble = _completed(planned)
-        for line in explain(completed):
-            console.say(line)
+        console.say_lines(explain(completed))
         if trouble:
             console.say(f"note: the kernel is not compiled, and its compiler decides the launch: {trouble}", err=True)
     return 0

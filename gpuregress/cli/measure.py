@@ -50,8 +50,7 @@ def profile_command(
         for number, (name, costs) in enumerate(done.costs.items()):
             if number:
                 console.say("")
-            for line in cost_report.profile(name, costs, project.root):
-                console.say(line)
+            console.say_lines(cost_report.profile(name, costs, project.root))
     for verdict in done.summary.verdicts:
         if verdict.status != "pass":
             reason = verdict.headline if verdict.case in done.costs else f"not counted: {verdict.headline}"
@@ -82,8 +81,7 @@ def accuracy_command(
     if target is not None:
         context.write_json(target, to_json(done))
     for result in done.cases:
-        for line in _case_lines(result):
-            console.say(line, err=target == "-")
+        console.say_lines(_case_lines(result), err=target == "-")
     for note in done.notes:
         console.say(f"note: {note}", err=True)
     for name, why in done.left.items():
@@ -197,6 +195,5 @@ def calibrate_command(ctx: click.Context, /, case: str, repeat: int, devices: tu
     if as_json:
         context.print_json(to_json(done))
     else:
-        for line in done.yaml():
-            console.say(line)
+        console.say_lines(done.yaml())
     return 0 if all(proposal.holds for proposal in done.proposals) else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -187,8 +187,7 @@ def history_command(ctx: click.Context, /, cases: tuple[str, ...], **options: An
     as_csv, as_json, only_failing = options["as_csv"], options["as_json"], options["failing"]
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
-    for line in cut_short.describe_all(project.runs):
-        console.say(line, err=as_csv or as_json)
+    console.say_lines(cut_short.describe_all(project.runs), err=as_csv or as_json)
     last = options["last"]
     if last is None and not as_csv:
         last = _DEFAULT_LAST
@@ -253,11 +252,11 @@ def _show_overview(history: History, runs: Sequence[PastRun], wanted: WantedCase
     if as_json:
         context.print_json([history_text.run_row(run) for run in newest_last])
         return 0
-    _print(history_text.run_table(newest_last, console.width(sys.stdout)))
+    console.say_lines(history_text.run_table(newest_last, console.width(sys.stdout)))
     if overview.trends:
         console.say("")
         trends = [(trend.case, trend.device, trend.source, trend.results) for trend in overview.trends]
-        _print(history_text.trend_table(trends, len(runs), console.width(sys.stdout)))
+        console.say_lines(history_text.trend_table(trends, len(runs), console.width(sys.stdout)))
     console.say(history_text.LEGEND)
     _say_hidden(wanted)
     return 0
@@ -273,8 +272,8 @@ def _show_results(project: Project, case_results: Sequence[PastResult], *, as_js
             console.say()
         console.say(case)
         past = tuple(group)
-        _print(history_text.result_table(past, console.width(sys.stdout)))
-        _print(past_runs.timing_steps(reversed(past), lacks_commit))
+        console.say_lines(history_text.result_table(past, console.width(sys.stdout)))
+        console.say_lines(past_runs.timing_steps(reversed(past), lacks_commit))
     if not case_results:
         console.say("none of these cases ran in that time")
     return 0
@@ -286,7 +285,7 @@ def _show_failing(failing: Sequence[FailingCase], wanted: WantedCases, *, as_jso
         return 0
     if failing:
         rows = [(failure.newest, failure.since, failure.failures) for failure in failing]
-        _print(history_text.failing_table(rows, console.width(sys.stdout)))
+        console.say_lines(history_text.failing_table(rows, console.width(sys.stdout)))
     else:
         console.say("no case fails")
     _say_hidden(wanted)
@@ -316,11 +315,6 @@ def _say_hidden(wanted: WantedCases) -> None:
     if wanted.hidden:
         of = "case that no job has" if wanted.hidden == 1 else "cases that no job has"
         console.say(f"{wanted.hidden} {of} any more: --removed shows them")
-
-
-def _print(lines: Iterable[str]) -> None:
-    for line in lines:
-        console.say(line)
 
 
 @click.command(
@@ -417,8 +411,7 @@ def _report_merged(project: Project, runs: Sequence[str], targets: Sequence[valu
                 context.write_report(target, html.render(summary, trends, SourceTexts(project.runs).versions))
         else:
             context.write_report(target, report_files.render(name, summary))
-    for line in (*terminal.missing_lines(summary), terminal.counts(summary)):
-        console.say(line, err=to_stderr)
+    console.say_lines((*terminal.missing_lines(summary), terminal.counts(summary)), err=to_stderr)
     return summary.exit_code
 
 

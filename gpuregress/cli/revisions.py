@@ -156,8 +156,7 @@ def bisect_command(
     if as_json:
         context.print_json(_bisect_document(done))
     else:
-        for line in _bisect_lines(done):
-            console.say(line)
+        console.say_lines(_bisect_lines(done))
     return done.exit_code
 
 

@@ -5,6 +5,7 @@
     ├── JobErrors                 2   one or more jobs are wrong: a tuple of JobError
     ├── CompileError              3   the source does not compile
     │   ├── CompilerStopped       3   the compiler crashed, or took too long
+    │   ├── RefusedSource         3   the PTX assembler of every GPU refuses the program
     │   ├── UnknownNames          3   it has no such kernels or variables (a job that asks for them is wrong: 2)
     │   └── InfeasibleSource      3   a static_assert fails, or a kernel needs more memory than the architecture has
     │       └── MissingCompiler   3   the compiler of a kernel in Python is not installed
@@ -48,6 +49,7 @@ from gpuregress.gpu.errors import InfeasibleSource as InfeasibleSource
 from gpuregress.gpu.errors import KernelFault as KernelFault
 from gpuregress.gpu.errors import LaunchRefused as LaunchRefused
 from gpuregress.gpu.errors import LaunchStopped as LaunchStopped
+from gpuregress.gpu.errors import RefusedSource as RefusedSource
 from gpuregress.gpu.errors import UnsupportedError as UnsupportedError
 from gpuregress.gpu.errors import UsageError as UsageError
 from gpuregress.gpu.records import Record

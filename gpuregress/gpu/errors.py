@@ -102,6 +102,10 @@ class CompileError(GpuregressError):
         super().__init__(message, source_line=source_line)
 
 
+class RefusedSource(CompileError):
+    """The PTX assembler of every GPU refuses the program."""
+
+
 class InfeasibleSource(CompileError):
     """A static_assert fails, or a kernel needs more memory than the architecture has; nothing else is wrong."""
 

@@ -58,12 +58,12 @@ def profile(
     require_launches(plan.make(project, cases, overrides=overrides, keep_going=True).cases, "profile")
     request = RunRequest(device="cpu", costs=True, parameters=parameters)
     summary = session.run(project, cases, request, listen=listen)
-    found = {
-        verdict.case: verdict.outcome.observations.instruments.costs
-        for verdict in summary.verdicts
-        if verdict.outcome is not None and verdict.outcome.observations.instruments.costs is not None
-    }
-    return ProfileResult(summary, {name: costs for name, costs in found.items() if costs is not None})
+    found: dict[str, Costs] = {}
+    for verdict in summary.verdicts:
+        costs = None if verdict.outcome is None else verdict.outcome.observations.instruments.costs
+        if costs is not None:
+            found[verdict.case] = costs
+    return ProfileResult(summary, found)
 
 
 def _document(costs: Costs) -> dict[str, Any]:

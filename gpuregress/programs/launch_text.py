@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.programs import Entry, LaunchShape, Parameter
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace
 
@@ -25,7 +26,8 @@ def call_text(space: AddressSpace, entry: Entry, shape: LaunchShape, args: Seque
     """
     texts = [_argument(space, parameter, data) for parameter, data in zip(entry.parameters, args, strict=True)]
     (x, y, z), (tx, ty, tz) = shape.grid, shape.block
-    return f"{entry.mangled}<<<({x},{y},{z}),({tx},{ty},{tz}),{shape.shared}>>>({', '.join(texts)})"
+    kernel = demangle(entry.mangled) or entry.mangled
+    return f"{kernel}<<<({x},{y},{z}),({tx},{ty},{tz}),{shape.shared}>>>({', '.join(texts)})"
 
 
 def _argument(space: AddressSpace, parameter: Parameter, data: bytes) -> str:

@@ -30,6 +30,7 @@ from gpuregress.foundation.errors import (
     KernelFault,
     LaunchRefused,
     LaunchStopped,
+    RefusedSource,
     StorageError,
     UnsupportedError,
 )
@@ -338,7 +339,7 @@ class Server:
             loaded = LoadedModule(self.device, program, lazily=lazily)
         except images.NoImage as error:
             raise self._refused(INVALID_IMAGE, error) from error
-        except InfeasibleSource as error:
+        except (InfeasibleSource, RefusedSource) as error:
             raise self._refused(INVALID_PTX, error) from error
         except (CompileError, UnsupportedError) as error:
             self._note_limit("image", error)
@@ -525,7 +526,9 @@ class Server:
             raise Refusal(INVALID_VALUE)
         if (kernel, cluster) not in loaded.clustered:
             if module.facts(kernel).cluster != (1, 1, 1):
-                raise Refusal(INVALID_VALUE, f"{kernel} has clusters of its own size, and the launch asks for another")
+                raise Refusal(
+                    INVALID_VALUE, f"{_shown(kernel)} has clusters of its own size, and the launch asks for another"
+                )
             program = images.in_clusters(module.program, kernel, cluster, self._file())
             try:
                 made = self.device.load(program, kernels=(kernel,), usual=module)
@@ -554,7 +557,7 @@ class Server:
                 raise Refusal(TOO_LARGE)
         elif module.facts(kernel).cooperative:
             message = "the grid waits for itself (grid.sync) in a launch that is not cooperative"
-            launch = self._log.begin(f"{kernel}<<<{shape.grid},{shape.block},{shape.shared}>>>()", 0)
+            launch = self._log.begin(f"{_shown(kernel)}<<<{shape.grid},{shape.block},{shape.shared}>>>()", 0)
             self._take_fault(launch, kernel, KernelFault("trap", message))
             raise Refusal(LAUNCH_FAILED)
 

@@ -26,7 +26,8 @@ def _profiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, costs: Costs | No
     def run(_project: Project, cases: list[str], request: RunRequest, **_more: Any) -> RunSummary:
         asked.append((cases, request))
         outcome = Outcome("reduce/pass", "done", observations=Observations(instruments=InstrumentReports(costs=costs)))
-        return replace(summary(), verdicts=(verdict("pass", outcome=outcome),))
+        not_run = verdict("error", case="reduce/error", outcome=None)
+        return replace(summary(), verdicts=(verdict("pass", outcome=outcome), not_run))
 
     monkeypatch.setattr(session, "run", run)
     monkeypatch.setattr(plan, "make", lambda *_, **__: types.SimpleNamespace(cases=()))
@@ -37,6 +38,7 @@ def _profiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, costs: Costs | No
 
 def test_a_profile_has_totals_lines_and_instructions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     done = _profiled(monkeypatch, tmp_path, COSTS)
+    assert list(done.costs) == ["reduce/pass"]
     document = done.document()["cases"]["reduce/pass"]
     assert document["totals"] == {"sectors": 4}
     assert document["lines"] == [{"path": "/p/k.cu", "line": 3, "counts": {"sectors": 4}}]

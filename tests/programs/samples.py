@@ -4,7 +4,7 @@
 
 CHECKOUT is a clone of NVIDIA/cuda-samples, BUILD a folder for what is built and for the results, which a second call
 continues. The samples are built from the sources that their CMakeLists.txt name, by one call of nvcc with
-`-cudart shared` and PTX alone. Once each has a result, the table of docs/reference/program-samples.md is written.
+`-cudart shared` and PTX alone. Once each has a result, the section of docs/reference/program-samples.md is written.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import msgspec
 from gpuregress.gpu.records import Record
 from gpuregress.programs import libraries
 from tests.programs import suites
+from tests.programs.program_page import PAGE, write_section
 
 GROUPS = ("0_Introduction", "1_Utilities", "2_Concepts_and_Techniques", "3_CUDA_Features", "6_Performance")
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "program-samples.md"
 _FLAGS = [
     "-cudart",
     "shared",
@@ -151,14 +151,15 @@ def _problem(command: list[str], folder: Path) -> str:
     return next((line for line in lines if "error" in line), lines[-1] if lines else "nvcc failed")
 
 
-def run(sample: Sample, folder: Path) -> Result:
-    """Run a sample that is built."""
+def run(command: list[str], folder: Path) -> Result:
+    """Run a program in a folder, where its report is written."""
     report = folder / "report.json"
-    command = [sys.executable, "-m", "gpuregress", "exec", "--report", str(report), "--", f"./{sample.name}"]
+    report.unlink(missing_ok=True)
+    exec_command = [sys.executable, "-m", "gpuregress", "exec", "--report", str(report), "--", *command]
     environment = {**os.environ, "PYTHONPATH": str(PAGE.parents[2])}
     try:
         process = subprocess.run(
-            command,
+            exec_command,
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -176,8 +177,8 @@ def run(sample: Sample, folder: Path) -> Result:
     return Result(program=code, exec=process.returncode, reason=reason)
 
 
-def page(samples: list[Sample], results: dict[str, Result]) -> str:
-    """Write the page."""
+def section(samples: list[Sample], results: dict[str, Result]) -> str:
+    """Write the text of the section."""
     rows, as_expected, built = [], 0, 0
     for sample in samples:
         result = results.get(sample.name)
@@ -192,10 +193,8 @@ def page(samples: list[Sample], results: dict[str, Result]) -> str:
         codes = ("", "") if result.problem else (str(result.program), str(result.exec))
         rows.append((f"`{sample.name}`", str(expected), *codes, "yes" if is_expected else "**no**", reason[:160]))
     left_out = [f"`{sample.name}` ({sample.left_out})" for sample in samples if sample.left_out]
-    return f"""# CUDA samples as whole programs
-
-What `gpuregress exec` makes of [NVIDIA's CUDA samples](https://github.com/NVIDIA/cuda-samples).
-This page is written by `python -m tests.programs.samples CHECKOUT BUILD`. Each sample is built with
+    return f"""What `gpuregress exec` makes of [NVIDIA's CUDA samples](https://github.com/NVIDIA/cuda-samples).
+`python -m tests.programs.samples CHECKOUT BUILD` writes this section. Each sample is built with
 `-cudart shared -gencode arch=compute_90,code=compute_90 -lineinfo`, as in
 [C++ programs without a GPU](../how-to/cpp-programs.md).
 
@@ -225,10 +224,10 @@ def main() -> None:
             continue
         folder = arguments.build.absolute() / sample.folder.relative_to(arguments.checkout.absolute())
         problem = "" if (folder / sample.name).exists() else build(sample, folder)
-        results[sample.name] = Result(problem=problem) if problem else run(sample, folder)
+        results[sample.name] = Result(problem=problem) if problem else run([f"./{sample.name}"], folder)
         path.write_bytes(msgspec.json.encode(results))
         sys.stdout.write(f"{sample.name}: {results[sample.name]}\n")
-    PAGE.write_text(page(samples, results), encoding="utf-8")
+    write_section("CUDA samples", section(samples, results))
 
 
 if __name__ == "__main__":

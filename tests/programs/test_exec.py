@@ -33,7 +33,7 @@ extern "C" __global__ void ranks(unsigned* v) {
 extern "C" __global__ void copy(int* to, const int* from) { to[threadIdx.x] = from[threadIdx.x]; }
 extern "C" __global__ void forever(volatile int* v) { while (v[0] == 0) v[1]++; }
 __device__ int counter = 5;
-extern "C" __global__ void count() { atomicAdd(&counter, 1); printf("counted %d\n", counter); }
+__global__ void count() { atomicAdd(&counter, 1); printf("counted %d\n", counter); }
 """
 BY_ADDRESS = r"""
 __device__ __noinline__ int twice(int x) { return 2 * x; }
@@ -42,6 +42,7 @@ __device__ int (*chosen)(int) = thrice;
 extern "C" __global__ void choose() { chosen = twice; }
 extern "C" __global__ void apply(int* v) { v[0] = chosen(5); }
 """
+HEAD = r".version 8.0\n.target sm_90\n.address_size 64\n"
 PROGRAM = """
 import ctypes, os, sys
 import numpy as np
@@ -120,7 +121,7 @@ memory = check(driver.cuMemAlloc(values.nbytes))
 check(driver.cuMemcpyHtoD(memory, values.ctypes.data, values.nbytes))
 check(launch("scale", 32, memory, 2.0, 31))
 check(driver.cuMemcpyDtoH(values.ctypes.data, memory, values.nbytes))
-check(launch("count", 2))
+check(launch("_Z5countv", 2))
 address, size = check(driver.cuModuleGetGlobal(module, b"counter"))
 counter = np.zeros(1, np.int32)
 check(driver.cuMemcpyDtoH(counter.ctypes.data, address, size))
@@ -309,6 +310,7 @@ print(launch_ranks(16, 1, 1), ranks())
         (r'b"\x7fELF" + bytes(60)', "missing", 4),
         ('b".version 9.0\\n.target sm_90\\n.address_size 64\\n.future;"', "missing", 4),
         ('b"no image"', "refused", 0),
+        (f'b"{HEAD}.entry k() {{ .reg .b64 %rd<3>; add.f32 %rd1, %rd1, %rd2; ret; }}"', "refused", 0),
     ],
 )
 def test_an_image_that_only_the_virtual_gpu_refuses_is_no_success(
@@ -317,6 +319,116 @@ def test_an_image_that_only_the_virtual_gpu_refuses_is_no_success(
     done = program.run(f"assert driver.cuModuleLoadData({image} + bytes(1))[0].value")
     assert done.returncode == code, done.stderr
     assert [(incident["kind"], incident["what"]) for incident in program.incidents] == [(kind, "image")]
+
+
+GRAPHS = """
+stream, other = (check(driver.cuStreamCreate(flag)) for flag in (0, 1))
+fork, join = (check(driver.cuEventCreate(0)) for _ in range(2))
+modes = driver.CUstreamCaptureMode
+memory = check(driver.cuMemAlloc(16))
+host = np.zeros(4, np.float32)
+
+def scale(stream, factor):
+    function = check(driver.cuModuleGetFunction(module, b"scale"))
+    values = (int(memory), factor, 4), (ctypes.c_void_p, ctypes.c_float, ctypes.c_int)
+    return driver.cuLaunchKernel(function, 1, 1, 1, 4, 1, 1, 0, stream, values, 0)
+
+def begin(mode=modes.CU_STREAM_CAPTURE_MODE_GLOBAL):
+    check(driver.cuStreamBeginCapture(stream, mode))
+
+"""
+
+
+def test_a_captured_graph_runs_when_it_is_launched(program: Program) -> None:
+    done = program.run(f"""{GRAPHS}
+begin()
+check(driver.cuMemsetD32Async(memory, 0x3F800000, 4, stream))
+check(driver.cuEventRecord(fork, stream))
+check(driver.cuStreamWaitEvent(other, fork, 0))
+check(scale(other, 3.0))
+check(driver.cuEventRecord(join, other))
+check(driver.cuStreamWaitEvent(stream, join, 0))
+check(driver.cuMemcpyDtoHAsync(host.ctypes.data, memory, 16, stream))
+print(check(driver.cuStreamIsCapturing(other)).value, end=" ")
+graph = check(driver.cuStreamEndCapture(stream))
+print(check(driver.cuStreamIsCapturing(other)).value, host[0], check(driver.cuGraphGetNodes(graph, 8))[1])
+instance = check(driver.cuGraphInstantiate(graph, 0))
+check(driver.cuGraphDestroy(graph))
+for _ in range(2):
+    check(driver.cuGraphLaunch(instance, stream))
+    check(driver.cuStreamSynchronize(stream))
+    print(host)
+begin()
+own = check(driver.cuMemAllocAsync(16, stream))
+check(driver.cuMemsetD32Async(own, 0x40000000, 4, stream))
+check(driver.cuMemcpyDtoHAsync(host.ctypes.data, own, 16, stream))
+check(driver.cuMemFreeAsync(own, stream))
+update = check(driver.cuStreamEndCapture(stream))
+print(driver.cuGraphExecUpdate(instance, update)[0].value)
+other_instance = check(driver.cuGraphInstantiate(update, 0))
+check(driver.cuGraphDestroy(update))
+check(driver.cuGraphLaunch(other_instance, stream))
+check(driver.cuStreamSynchronize(stream))
+attribute = driver.CUgraphMem_attribute.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT
+print(host, int(check(driver.cuDeviceGetGraphMemAttribute(device, attribute))), end=" ")
+check(driver.cuGraphExecDestroy(other_instance))
+print(int(check(driver.cuDeviceGetGraphMemAttribute(device, attribute))))
+""")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "1 0 0.0 3\n[3. 3. 3. 3.]\n[3. 3. 3. 3.]\n910\n[2. 2. 2. 2.] 16 0\n"
+    assert sum(isinstance(event, LaunchEnd) for event in launch_log.read(program.log_path).events) == 2
+
+
+def test_calls_that_end_a_capture_without_a_graph(program: Program) -> None:
+    """The numbers are those of an H200."""
+    done = program.run(f"""{GRAPHS}
+def results(*calls):
+    begin()
+    numbers = [call()[0].value for call in calls]
+    return *numbers, driver.cuStreamEndCapture(stream)[0].value
+
+print(
+    results(lambda: driver.cuStreamSynchronize(stream), lambda: scale(stream, 1.0)),
+    results(lambda: driver.cuMemcpyDtoH(host.ctypes.data, memory, 16)),
+    results(lambda: scale(0, 1.0)),
+    results(lambda: driver.cuStreamSynchronize(other)),
+    results(lambda: driver.cuMemAlloc(16)),
+    results(lambda: driver.cuEventRecord(fork, stream), lambda: driver.cuStreamWaitEvent(other, fork, 0)),
+    results(
+        lambda: driver.cuEventRecord(fork, stream),
+        lambda: driver.cuStreamWaitEvent(other, fork, 0),
+        lambda: scale(other, 1.0),
+    ),
+    results(lambda: driver.cuStreamEndCapture(other)),
+    check(driver.cuEventRecord(join, other)),
+    results(lambda: driver.cuStreamWaitEvent(stream, join, 0)),
+)
+""")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "(900, 901, 901) (906, 901) (906, 901) (900, 901) (900, 901) (0, 0, 0) (0, 0, 0, 904) (401, 0) () (905, 901)\n"
+    )
+
+
+def test_pools_of_managed_and_host_memory(program: Program) -> None:
+    done = program.run("""
+stream = check(driver.cuStreamCreate(1))
+kinds, places = driver.CUmemAllocationType, driver.CUmemLocationType
+managed = kinds.CU_MEM_ALLOCATION_TYPE_MANAGED, places.CU_MEM_LOCATION_TYPE_DEVICE
+pinned = kinds.CU_MEM_ALLOCATION_TYPE_PINNED, places.CU_MEM_LOCATION_TYPE_HOST
+for kind, place in (managed, pinned):
+    properties = driver.CUmemPoolProps()
+    properties.allocType, properties.location.type = kind, place
+    pool = check(driver.cuMemPoolCreate(properties))
+    memory = check(driver.cuMemAllocFromPoolAsync(16, pool, stream))
+    values = np.frombuffer((ctypes.c_float * 4).from_address(int(memory)), np.float32)
+    values[:] = range(4)
+    check(launch("scale", 4, memory, 2.0, 4))
+    print(values)
+    check(driver.cuMemFreeAsync(memory, stream))
+    check(driver.cuMemPoolDestroy(pool))
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, 2 * "[0. 2. 4. 6.]\n", "")
 
 
 def test_a_static_runtime_is_recognised_before_the_start(tmp_path: Path) -> None:

@@ -142,8 +142,8 @@ static Result copy(Address target, Address source, size_t size) {
 #define ON_STREAM(stream, call)                                                                                       \
     ({                                                                                                                \
         Stream *real_ = real_stream(stream);                                                                          \
-        Result result_ = INVALID_HANDLE;                                                                              \
-        if (real_) {                                                                                                  \
+        Result result_ = real_ ? check_captures(real_, SAFE) : INVALID_HANDLE;                                        \
+        if (!result_) {                                                                                               \
             begin_copy(real_);                                                                                        \
             result_ = end_copy(__func__, call);                                                                       \
         }                                                                                                             \
@@ -152,32 +152,42 @@ static Result copy(Address target, Address source, size_t size) {
 /* A call that returns when the copy is done, also on a GPU. */
 #define AT_ONCE(call)                                                                                                 \
     ({                                                                                                                \
-        Result at_once_ = ON_STREAM(NULL, call);                                                                      \
+        Result at_once_ = check_captures(real_stream(NULL), UNSAFE);                                                  \
+        if (!at_once_) at_once_ = ON_STREAM(NULL, call);                                                              \
         order_program_after_stream(real_stream(NULL));                                                                \
         at_once_ ? at_once_ : ready();                                                                                \
     })
+
+/* On a stream that is captured, a copy or a fill is recorded for the graph. */
+#define ON_STREAM_OR_GRAPH(stream, recorded, call)                                                                    \
+    (is_capturing(real_stream(stream)) ? (recorded) : ON_STREAM(stream, call))
+#define LINE(stream, function, target, source, size)                                                                  \
+    ON_STREAM_OR_GRAPH(stream, record_line(real_stream(stream), (Address)(target), (Address)(source), size),          \
+                       function(target, source, size))
+
+static Result record_line(Stream *stream, Address target, Address source, size_t size);
 
 EXPORTED Result cuMemcpyHtoD_v2(Address target, const void *source, size_t size) { return AT_ONCE(to_device(target, source, size)); }
 EXPORTED Result cuMemcpyDtoH_v2(void *target, Address source, size_t size) { return AT_ONCE(from_device(target, source, size)); }
 EXPORTED Result cuMemcpyDtoD_v2(Address target, Address source, size_t size) { return ON_STREAM(NULL, copy(target, source, size)); }
 EXPORTED Result cuMemcpy(Address target, Address source, size_t size) { return AT_ONCE(copy(target, source, size)); }
 EXPORTED Result cuMemcpyHtoDAsync_v2(Address target, const void *source, size_t size, void *stream) {
-    return ON_STREAM(stream, to_device(target, source, size));
+    return LINE(stream, to_device, target, source, size);
 }
 EXPORTED Result cuMemcpyDtoHAsync_v2(void *target, Address source, size_t size, void *stream) {
-    return ON_STREAM(stream, from_device(target, source, size));
+    return LINE(stream, from_device, target, source, size);
 }
 EXPORTED Result cuMemcpyDtoDAsync_v2(Address target, Address source, size_t size, void *stream) {
-    return ON_STREAM(stream, copy(target, source, size));
+    return LINE(stream, copy, target, source, size);
 }
 EXPORTED Result cuMemcpyAsync(Address target, Address source, size_t size, void *stream) {
-    return ON_STREAM(stream, copy(target, source, size));
+    return LINE(stream, copy, target, source, size);
 }
 EXPORTED Result cuMemcpyPeer(Address target, Context *to, Address source, Context *from, size_t size) {
     return IS(to, CONTEXT) && IS(from, CONTEXT) ? ON_STREAM(NULL, copy(target, source, size)) : INVALID_CONTEXT;
 }
 EXPORTED Result cuMemcpyPeerAsync(Address target, Context *to, Address source, Context *from, size_t size, void *stream) {
-    return IS(to, CONTEXT) && IS(from, CONTEXT) ? ON_STREAM(stream, copy(target, source, size)) : INVALID_CONTEXT;
+    return IS(to, CONTEXT) && IS(from, CONTEXT) ? LINE(stream, copy, target, source, size) : INVALID_CONTEXT;
 }
 
 /* --- fills ---------------------------------------------------------------------------------------------------------- */
@@ -194,17 +204,35 @@ static Result fill(Address target, size_t pitch, unsigned value, size_t unit, si
     return SUCCESS;
 }
 
+typedef struct {
+    Address target;
+    size_t pitch;
+    unsigned value;
+    size_t unit, width, height;
+} Fill;
+
+static Result fill_deferred(void *data, Stream *stream) {
+    const Fill *given = data;
+    begin_copy(stream);
+    return end_copy("a fill of a graph",
+                    fill(given->target, given->pitch, given->value, given->unit, given->width, given->height));
+}
+
+#define FILL(stream, ...)                                                                                             \
+    ON_STREAM_OR_GRAPH(stream, record_call(real_stream(stream), FILL_NODE, fill_deferred, &(Fill){__VA_ARGS__}, sizeof(Fill)), \
+                       fill(__VA_ARGS__))
+
 EXPORTED Result cuMemsetD8_v2(Address target, unsigned char value, size_t count) { return ON_STREAM(NULL, fill(target, 0, value, 1, count, 1)); }
 EXPORTED Result cuMemsetD16_v2(Address target, unsigned short value, size_t count) { return ON_STREAM(NULL, fill(target, 0, value, 2, count, 1)); }
 EXPORTED Result cuMemsetD32_v2(Address target, unsigned value, size_t count) { return ON_STREAM(NULL, fill(target, 0, value, 4, count, 1)); }
 EXPORTED Result cuMemsetD8Async(Address target, unsigned char value, size_t count, void *stream) {
-    return ON_STREAM(stream, fill(target, 0, value, 1, count, 1));
+    return FILL(stream, target, 0, value, 1, count, 1);
 }
 EXPORTED Result cuMemsetD16Async(Address target, unsigned short value, size_t count, void *stream) {
-    return ON_STREAM(stream, fill(target, 0, value, 2, count, 1));
+    return FILL(stream, target, 0, value, 2, count, 1);
 }
 EXPORTED Result cuMemsetD32Async(Address target, unsigned value, size_t count, void *stream) {
-    return ON_STREAM(stream, fill(target, 0, value, 4, count, 1));
+    return FILL(stream, target, 0, value, 4, count, 1);
 }
 EXPORTED Result cuMemsetD2D8_v2(Address target, size_t pitch, unsigned char value, size_t width, size_t height) {
     return ON_STREAM(NULL, fill(target, pitch, value, 1, width, height));
@@ -216,13 +244,13 @@ EXPORTED Result cuMemsetD2D32_v2(Address target, size_t pitch, unsigned value, s
     return ON_STREAM(NULL, fill(target, pitch, value, 4, width, height));
 }
 EXPORTED Result cuMemsetD2D8Async(Address target, size_t pitch, unsigned char value, size_t width, size_t height, void *stream) {
-    return ON_STREAM(stream, fill(target, pitch, value, 1, width, height));
+    return FILL(stream, target, pitch, value, 1, width, height);
 }
 EXPORTED Result cuMemsetD2D16Async(Address target, size_t pitch, unsigned short value, size_t width, size_t height, void *stream) {
-    return ON_STREAM(stream, fill(target, pitch, value, 2, width, height));
+    return FILL(stream, target, pitch, value, 2, width, height);
 }
 EXPORTED Result cuMemsetD2D32Async(Address target, size_t pitch, unsigned value, size_t width, size_t height, void *stream) {
-    return ON_STREAM(stream, fill(target, pitch, value, 4, width, height));
+    return FILL(stream, target, pitch, value, 4, width, height);
 }
 
 /* --- rows and planes ------------------------------------------------------------------------------------------------ */
@@ -296,6 +324,28 @@ static Result copy_box(const Place *from, const Place *to, size_t width, size_t 
     return SUCCESS;
 }
 
+typedef struct {
+    Place from, to;
+    size_t width, height, depth;
+} Box;
+
+static Result copy_deferred(void *data, Stream *stream) {
+    const Box *box = data;
+    begin_copy(stream);
+    return end_copy("a copy of a graph", copy_box(&box->from, &box->to, box->width, box->height, box->depth));
+}
+
+/* Copy now, or with the graph into which a stream is captured. */
+static Result copy_or_record(const Box *box, Stream *captured) {
+    if (captured) return record_call(captured, COPY_NODE, copy_deferred, box, sizeof *box);
+    return copy_box(&box->from, &box->to, box->width, box->height, box->depth);
+}
+
+static Result record_line(Stream *stream, Address target, Address source, size_t size) {
+    Box box = {{.type = UNIFIED_SIDE, .device = source}, {.type = UNIFIED_SIDE, .device = target}, size, 1, 1};
+    return copy_or_record(&box, stream);
+}
+
 typedef struct { size_t x, y; unsigned type; const void *host; Address device; Array *array; size_t pitch; } Side2D;
 typedef struct { Side2D from, to; size_t width, height; } Copy2D;
 typedef struct {
@@ -311,26 +361,32 @@ static Place place_3d(const Side3D *side) {
     return (Place){side->x, side->y, side->z, side->type, side->host, side->device, side->array, side->pitch, side->height};
 }
 
-static Result copy_2d(const Copy2D *given) {
+static Result copy_2d(const Copy2D *given, Stream *captured) {
     CHECK(given, INVALID_VALUE);
-    Place from = place_2d(&given->from), to = place_2d(&given->to);
-    return copy_box(&from, &to, given->width, given->height, 1);
+    Box box = {place_2d(&given->from), place_2d(&given->to), given->width, given->height, 1};
+    return copy_or_record(&box, captured);
 }
 
-static Result copy_3d(const Copy3D *given) {
+static Result copy_3d(const Copy3D *given, Stream *captured) {
     CHECK(given, INVALID_VALUE);
     if (given->from.level || given->to.level) return missing("levels of mipmapped arrays");
-    Place from = place_3d(&given->from), to = place_3d(&given->to);
-    return copy_box(&from, &to, given->width, given->height, given->depth);
+    Box box = {place_3d(&given->from), place_3d(&given->to), given->width, given->height, given->depth};
+    return copy_or_record(&box, captured);
 }
 
-EXPORTED Result cuMemcpy2D_v2(const Copy2D *given) { return AT_ONCE(copy_2d(given)); }
-EXPORTED Result cuMemcpy2DUnaligned_v2(const Copy2D *given) { return AT_ONCE(copy_2d(given)); }
-EXPORTED Result cuMemcpy2DAsync_v2(const Copy2D *given, void *stream) { return ON_STREAM(stream, copy_2d(given)); }
-EXPORTED Result cuMemcpy3D_v2(const Copy3D *given) { return AT_ONCE(copy_3d(given)); }
-EXPORTED Result cuMemcpy3DAsync_v2(const Copy3D *given, void *stream) { return ON_STREAM(stream, copy_3d(given)); }
-EXPORTED Result cuMemcpy3DPeer(const Copy3D *given) { return AT_ONCE(copy_3d(given)); }
-EXPORTED Result cuMemcpy3DPeerAsync(const Copy3D *given, void *stream) { return ON_STREAM(stream, copy_3d(given)); }
+EXPORTED Result cuMemcpy2D_v2(const Copy2D *given) { return AT_ONCE(copy_2d(given, NULL)); }
+EXPORTED Result cuMemcpy2DUnaligned_v2(const Copy2D *given) { return AT_ONCE(copy_2d(given, NULL)); }
+EXPORTED Result cuMemcpy2DAsync_v2(const Copy2D *given, void *stream) {
+    return ON_STREAM_OR_GRAPH(stream, copy_2d(given, real_stream(stream)), copy_2d(given, NULL));
+}
+EXPORTED Result cuMemcpy3D_v2(const Copy3D *given) { return AT_ONCE(copy_3d(given, NULL)); }
+EXPORTED Result cuMemcpy3DAsync_v2(const Copy3D *given, void *stream) {
+    return ON_STREAM_OR_GRAPH(stream, copy_3d(given, real_stream(stream)), copy_3d(given, NULL));
+}
+EXPORTED Result cuMemcpy3DPeer(const Copy3D *given) { return AT_ONCE(copy_3d(given, NULL)); }
+EXPORTED Result cuMemcpy3DPeerAsync(const Copy3D *given, void *stream) {
+    return ON_STREAM_OR_GRAPH(stream, copy_3d(given, real_stream(stream)), copy_3d(given, NULL));
+}
 
 static Result copy_array(Array *array, size_t offset, Address device, const void *host, size_t size, bool to_array) {
     CHECK(IS(array, ARRAY), INVALID_HANDLE);
@@ -363,5 +419,5 @@ static Result write_value(Address address, uint64_t value, size_t size) {
     return to_device(address, &value, size);
 }
 
-EXPORTED Result cuStreamWriteValue32_v2(void *stream, Address address, uint32_t value, unsigned flags) { (void)flags; return ON_STREAM(stream, write_value(address, value, 4)); }
-EXPORTED Result cuStreamWriteValue64_v2(void *stream, Address address, uint64_t value, unsigned flags) { (void)flags; return ON_STREAM(stream, write_value(address, value, 8)); }
+EXPORTED Result cuStreamWriteValue32_v2(void *stream, Address address, uint32_t value, unsigned flags) { (void)flags; return ON_STREAM_OR_GRAPH(stream, missing("cuStreamWriteValue while a stream is captured"), write_value(address, value, 4)); }
+EXPORTED Result cuStreamWriteValue64_v2(void *stream, Address address, uint64_t value, unsigned flags) { (void)flags; return ON_STREAM_OR_GRAPH(stream, missing("cuStreamWriteValue while a stream is captured"), write_value(address, value, 8)); }

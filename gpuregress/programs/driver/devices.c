@@ -282,7 +282,12 @@ EXPORTED Result cuCtxGetApiVersion(Context *context, unsigned *version) {
     return SUCCESS;
 }
 
-EXPORTED Result cuCtxSynchronize(void) { order_program_after_all(); return ready_with_context(); }
+EXPORTED Result cuCtxSynchronize(void) {
+    Result result = check_captures(NULL, FORBIDDEN);
+    if (result) return result;
+    order_program_after_all();
+    return ready_with_context();
+}
 EXPORTED Result cuCtxSynchronize_v2(Context *context) {
     order_program_after_all();
     CHECK(!ready(), ready());
@@ -440,7 +445,13 @@ EXPORTED Result cuStreamDestroy_v2(Stream *given) {
     return SUCCESS;
 }
 
-EXPORTED Result cuStreamSynchronize(void *given) { STREAM_CALL(given, true); order_program_after_stream(stream); return ready(); }
+EXPORTED Result cuStreamSynchronize(void *given) {
+    STREAM_CALL(given, true);
+    Result result = check_captures(stream, UNSAFE);
+    if (result) return result;
+    order_program_after_stream(stream);
+    return ready();
+}
 EXPORTED Result cuStreamQuery(void *given) { return cuStreamSynchronize(given); }
 EXPORTED Result cuStreamGetPriority(void *given, int *priority) { STREAM_CALL(given, priority); *priority = stream->priority; return SUCCESS; }
 EXPORTED Result cuStreamGetFlags(void *given, unsigned *flags) { STREAM_CALL(given, flags); *flags = stream->flags; return SUCCESS; }
@@ -454,26 +465,6 @@ EXPORTED Result cuStreamGetCtx(void *given, Context **context) {
 EXPORTED Result cuStreamGetCtx_v2(void *given, Context **context, void **green) {
     if (green) *green = NULL;
     return cuStreamGetCtx(given, context);
-}
-EXPORTED Result cuStreamIsCapturing(void *given, int *status) { STREAM_CALL(given, status); *status = 0; return SUCCESS; }
-EXPORTED Result cuStreamGetCaptureInfo_v2(void *given, int *status, uint64_t *id, void **graph, const void **nodes, size_t *count) {
-    STREAM_CALL(given, status);
-    *status = 0;
-    (void)id, (void)graph, (void)nodes, (void)count;
-    return SUCCESS;
-}
-EXPORTED Result cuStreamGetCaptureInfo_v3(
-    void *given, int *status, uint64_t *id, void **graph, const void **nodes, const void **edges, size_t *count) {
-    (void)edges;
-    return cuStreamGetCaptureInfo_v2(given, status, id, graph, nodes, count);
-}
-EXPORTED Result cuThreadExchangeStreamCaptureMode(int *mode) {
-    static _Thread_local int current;
-    CHECK(mode && *mode >= 0 && *mode <= 2, INVALID_VALUE);
-    int before = current;
-    current = *mode;
-    *mode = before;
-    return SUCCESS;
 }
 EXPORTED Result cuStreamAttachMemAsync(void *given, Address address, size_t size, unsigned flags) {
     (void)size, (void)flags;
@@ -499,21 +490,35 @@ EXPORTED Result cuStreamSetAttribute(void *given, int attribute, const void *val
 EXPORTED Result cuStreamAddCallback(void *given, void (*function)(void *, Result, void *), void *data, unsigned flags) {
     (void)flags;
     STREAM_CALL(given, function);
+    Result result = check_captures(stream, SAFE);
+    if (result) return result;
     run_work_until(stream->clock);
     function(given, SUCCESS, data);
     return SUCCESS;
 }
 
+typedef struct {
+    void (*function)(void *);
+    void *data;
+} HostCall;
+
+static Result call_host(void *work, Stream *stream) {
+    const HostCall *call = work;
+    run_work_until(stream->clock);
+    call->function(call->data);
+    return SUCCESS;
+}
+
 EXPORTED Result cuLaunchHostFunc(void *given, void (*function)(void *), void *data) {
     STREAM_CALL(given, function);
-    run_work_until(stream->clock);
-    function(data);
-    return SUCCESS;
+    HostCall call = {function, data};
+    return is_capturing(stream) ? record_call(stream, HOST_NODE, call_host, &call, sizeof call) : call_host(&call, stream);
 }
 
 /* All that was called before, on any stream, is done: what is not there now never comes. */
 static Result wait_value(void *given, Address address, uint64_t wanted, unsigned flags, size_t size) {
     STREAM_CALL(given, address % size == 0);
+    if (is_capturing(stream)) return missing("cuStreamWaitValue while a stream is captured");
     uint64_t value = 0, mask = size == 8 ? ~0ull : 0xffffffffull;
     run_all_work();
     char *bytes = device_bytes(address, size);
@@ -567,6 +572,8 @@ static Result record(void *task, const Order *order) {
 EXPORTED Result cuEventRecord(Event *event, void *given) {
     STREAM_CALL(given, true);
     CHECK(IS(event, EVENT), INVALID_HANDLE);
+    if (is_capturing(stream)) return capture_event(event, stream);
+    event->captured = NULL;
     event->pending++;
     Result result = submit(stream, record, &event, sizeof event, false);
     memcpy(event->clock, stream->clock, sizeof event->clock);
@@ -578,6 +585,7 @@ EXPORTED Result cuEventRecordWithFlags(Event *event, void *given, unsigned flags
 static Result check_event(Event *event) {
     CHECK(!ready(), ready());
     CHECK(IS(event, EVENT), INVALID_HANDLE);
+    if (event->captured) return check_captured_event(event);
     order_program_after_event(event);
     return ready();
 }
@@ -587,6 +595,7 @@ EXPORTED Result cuEventSynchronize(Event *event) { return check_event(event); }
 EXPORTED Result cuStreamWaitEvent(void *given, Event *event, unsigned flags) {
     STREAM_CALL(given, flags <= 1);
     CHECK(IS(event, EVENT), INVALID_HANDLE);
+    if (is_capturing(stream) || event->captured) return capture_wait(stream, event);
     order_after_event(stream, event);
     return SUCCESS;
 }
@@ -643,8 +652,15 @@ EXPORTED Result cuGetExportTable(const void **table, const void *id) {
     (void)id;
     if (table) *table = NULL;
     if (is_compiler(__builtin_return_address(0))) return NOT_FOUND;
-    return missing("cuGetExportTable, by which NVIDIA's runtime and libraries recognise NVIDIA's driver: "
-                   "build with NVCC_APPEND_FLAGS=\"-cudart shared -gencode arch=compute_90,code=compute_90\"");
+    char text[512];
+    Dl_info info = {.dli_fname = NULL};
+    dladdr(__builtin_return_address(0), &info);
+    const char *path = info.dli_fname ? info.dli_fname : "the program", *slash = strrchr(path, '/');
+    snprintf(text, sizeof text,
+             "NVIDIA's static runtime, or a library of NVIDIA's, in %.100s, which asks for NVIDIA's driver (cuGetExportTable): "
+             "build it with NVCC_APPEND_FLAGS=\"-cudart shared -gencode arch=compute_90,code=compute_90\", or use the driver API",
+             slash ? slash + 1 : path);
+    return missing(text);
 }
 
 /* --- functions by name ----------------------------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ typedef uint64_t Address;
 
 /* --- handles: each begins with a number that tells its kind, so that a wrong one is refused ---------------------- */
 
-enum { CONTEXT = 0x43545831, STREAM, EVENT, MODULE, FUNCTION, ARRAY, POOL, LINK };
+enum { CONTEXT = 0x43545831, STREAM, EVENT, MODULE, FUNCTION, ARRAY, POOL, LINK, GRAPH, GRAPH_INSTANCE, USER_OBJECT };
 
 typedef struct Context {
     uint32_t kind;
@@ -45,6 +45,9 @@ typedef struct Stream {
     uint64_t id;
     Context *context;
     uint32_t clock[STREAMS]; /* of its last work */
+    struct Graph *graph; /* into which it is captured, or was */
+    uint64_t captured_work;
+    bool is_unjoined;
 } Stream;
 
 typedef struct Event {
@@ -53,6 +56,8 @@ typedef struct Event {
     double time_ms; /* negative: it was never recorded */
     int pending;    /* records that are still to come */
     uint32_t clock[STREAMS];
+    Stream *captured; /* which was captured when the event was recorded, NULL: none was */
+    uint64_t captured_work;
 } Event;
 
 struct Function;
@@ -93,6 +98,7 @@ typedef struct Array {
 
 typedef struct Pool {
     uint32_t kind;
+    int allocation, location; /* CUmemAllocationType, CUmemLocationType */
     uint64_t threshold;
     int reuse[4];
 } Pool;
@@ -112,6 +118,7 @@ typedef struct Region {
     unsigned kind, flags;
     uint64_t number;
     Context *context;
+    bool is_of_pool;
 } Region;
 
 Region *find_region(Address address);
@@ -251,6 +258,26 @@ void run_all_work(void);
 /* Between these, copies and fills belong to a stream. */
 void begin_copy(Stream *stream);
 Result end_copy(const char *call, Result result);
+
+/* --- graphs ----------------------------------------------------------------------------------------------------------- */
+
+enum NodeType { KERNEL_NODE, COPY_NODE, FILL_NODE, HOST_NODE, ALLOCATION_NODE = 10, FREE_NODE };
+typedef Result (*DeferredCall)(void *data, Stream *stream);
+
+bool is_capturing(const Stream *stream);
+/* Add a call to the graph of a stream that is captured; it gets a copy of the data. */
+Result record_call(Stream *stream, int type, DeferredCall call, const void *data, size_t size);
+/* Give memory to the graph of a stream that is captured: it lives as long as the graph and its instances. */
+Result record_allocation(Stream *stream, Address address);
+Result record_free(Stream *stream, Address address);
+/* The error of a call that cannot be captured, which ends captures without a graph: one on a captured stream, or on the
+ * legacy stream, one that may wait for the device (UNSAFE), or one that always does (FORBIDDEN). */
+enum CaptureRisk { SAFE, UNSAFE, FORBIDDEN };
+Result check_captures(const Stream *stream, enum CaptureRisk risk);
+Result capture_event(Event *event, Stream *stream);
+Result capture_wait(Stream *stream, const Event *event);
+/* The error of a question about an event that was recorded while its stream was captured. */
+Result check_captured_event(const Event *event);
 
 /* A function by its name and the version of CUDA in which it came. */
 typedef struct Procedure {

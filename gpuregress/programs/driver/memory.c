@@ -221,6 +221,8 @@ void forget_variables(void) {
 
 EXPORTED Result cuMemAlloc_v2(Address *address, size_t size) {
     MUST_BE_READY();
+    Result result = check_captures(NULL, UNSAFE);
+    if (result) return result;
     return allocate(address, size, DEVICE_MEMORY, "cuMemAlloc");
 }
 
@@ -244,12 +246,14 @@ static Result free_memory(Address address) {
     lock();
     Region *region = find_start(address);
     Result result = INVALID_VALUE;
-    if (region && (region->kind == DEVICE_MEMORY || region->kind == MANAGED_MEMORY)) result = release(region);
+    if (region && (region->kind == DEVICE_MEMORY || region->kind == MANAGED_MEMORY || region->is_of_pool)) result = release(region);
     unlock();
     return result;
 }
 
 EXPORTED Result cuMemFree_v2(Address address) {
+    Result result = check_captures(NULL, UNSAFE);
+    if (result) return result;
     order_program_after_all(); /* it waits for the device */
     return free_memory(address);
 }
@@ -270,9 +274,10 @@ EXPORTED Result cuMemFreeAsync(Address address, void *stream) {
     Stream *real = real_stream(stream);
     CHECK(real, INVALID_HANDLE);
     Region *region = find_start(address);
-    CHECK(region && (region->kind == DEVICE_MEMORY || region->kind == MANAGED_MEMORY), INVALID_VALUE);
+    CHECK(region && (region->kind == DEVICE_MEMORY || region->kind == MANAGED_MEMORY || region->is_of_pool), INVALID_VALUE);
+    if (is_capturing(real)) return record_free(real, address);
     Touched touched = {address, region->size, true};
-    return submit(real, free_in_order, &touched, sizeof touched, region->kind == MANAGED_MEMORY);
+    return submit(real, free_in_order, &touched, sizeof touched, region->kind != DEVICE_MEMORY);
 }
 
 static Result allocate_host(void **pointer, size_t size, unsigned flags) {
@@ -507,7 +512,9 @@ EXPORTED Result cuMemPrefetchAsync_v2(Address address, size_t size, Location loc
 
 /* --- pools ---------------------------------------------------------------------------------------------------------- */
 
-static Pool default_pool = {POOL, 0, {1, 1, 1, 1}};
+enum { PINNED_ALLOCATION = 1, MANAGED_ALLOCATION, DEVICE_LOCATION = 1 };
+
+static Pool default_pool = {POOL, PINNED_ALLOCATION, DEVICE_LOCATION, 0, {1, 1, 1, 1}};
 
 EXPORTED Result cuDeviceGetDefaultMemPool(Pool **pool, Device device) {
     CHECK(!ready(), ready());
@@ -539,10 +546,10 @@ EXPORTED Result cuMemPoolCreate(Pool **pool, const PoolProperties *properties) {
     MUST_BE_READY();
     CHECK(pool && properties, INVALID_VALUE);
     if (properties->handles) return missing("memory pools that other processes share");
-    if (properties->allocation != 1 || properties->location.type != 1) return missing("memory pools of managed or host memory");
+    CHECK(properties->allocation == PINNED_ALLOCATION || properties->allocation == MANAGED_ALLOCATION, INVALID_VALUE);
     *pool = calloc(1, sizeof **pool);
     CHECK(*pool, OUT_OF_MEMORY);
-    **pool = (Pool){POOL, 0, {1, 1, 1, 1}};
+    **pool = (Pool){POOL, properties->allocation, properties->location.type, 0, {1, 1, 1, 1}};
     return SUCCESS;
 }
 
@@ -566,10 +573,10 @@ EXPORTED Result cuMemPoolGetAttribute(Pool *pool, int attribute, void *value) {
     if (attribute >= 1 && attribute <= 3) *(int *)value = pool->reuse[attribute];
     else if (attribute == 4) *(uint64_t *)value = pool->threshold;
     else if (attribute >= 5 && attribute <= 8) *(uint64_t *)value = in_use;
-    else if (attribute == 9) *(int *)value = 1;
+    else if (attribute == 9) *(int *)value = pool->allocation;
     else if (attribute == 10) *(int *)value = 0;
     else if (attribute == 11) *(int *)value = 0;
-    else if (attribute == 12) *(int *)value = 1;
+    else if (attribute == 12) *(int *)value = pool->location;
     else if (attribute == 13) *(uint64_t *)value = 0;
     else return INVALID_VALUE;
     return SUCCESS;
@@ -600,13 +607,21 @@ EXPORTED Result cuMemPoolGetAccess(int *flags, Pool *pool, Location *location) {
     return SUCCESS;
 }
 
-EXPORTED Result cuMemAllocAsync(Address *address, size_t size, void *stream) {
+static Result allocate_of_pool(Address *address, size_t size, const Pool *pool, void *stream) {
     MUST_BE_READY();
-    CHECK(real_stream(stream), INVALID_HANDLE);
-    return allocate(address, size, DEVICE_MEMORY, "cuMemAllocAsync");
+    Stream *real = real_stream(stream);
+    CHECK(real, INVALID_HANDLE);
+    unsigned kind = pool->location == DEVICE_LOCATION ? DEVICE_MEMORY : PINNED_MEMORY;
+    if (pool->allocation == MANAGED_ALLOCATION) kind = MANAGED_MEMORY;
+    Result result = allocate(address, size, kind, "cuMemAllocAsync");
+    if (result) return result;
+    find_start(*address)->is_of_pool = true;
+    return is_capturing(real) ? record_allocation(real, *address) : SUCCESS;
 }
+
+EXPORTED Result cuMemAllocAsync(Address *address, size_t size, void *stream) { return allocate_of_pool(address, size, device_pool, stream); }
 
 EXPORTED Result cuMemAllocFromPoolAsync(Address *address, size_t size, Pool *pool, void *stream) {
     CHECK(IS(pool, POOL), INVALID_VALUE);
-    return cuMemAllocAsync(address, size, stream);
+    return allocate_of_pool(address, size, pool, stream);
 }

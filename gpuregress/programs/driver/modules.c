@@ -410,6 +410,14 @@ static Result run(void *task, const Order *order) {
     return result;
 }
 
+static Result launch_deferred(void *data, Stream *stream) {
+    Launch *task = data;
+    CHECK(IS(task->function, FUNCTION), INVALID_HANDLE);
+    task->request.stream = stream->id;
+    note_launch();
+    return submit(stream, run, task, sizeof *task + task->size, false);
+}
+
 static Result launch(Function *function, LaunchRequest *request, void *stream, void **parameters, void **extra) {
     CHECK(is_initialized(), NOT_INITIALIZED);
     CHECK(current_context(), INVALID_CONTEXT);
@@ -424,6 +432,9 @@ static Result launch(Function *function, LaunchRequest *request, void *stream, v
     task->function = function;
     task->request = *request;
     Result result = gather(function, parameters, extra, task->packed, &task->size);
+    if (result) return result;
+    if (is_capturing(real)) return record_call(real, KERNEL_NODE, launch_deferred, task, sizeof *task + task->size);
+    result = check_captures(real, SAFE);
     if (result) return result;
     CHECK((int64_t)request->shared <= function->attributes[MAX_DYNAMIC_SHARED], INVALID_VALUE);
     if (keeps_work_back() && !is_accepted(function, request)) {

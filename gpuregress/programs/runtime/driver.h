@@ -216,6 +216,22 @@ CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr address, size_t byt
 CUresult cuStreamGetAttribute(CUstream stream, int attribute, void *value);
 CUresult cuStreamSetAttribute(CUstream stream, int attribute, const void *value);
 CUresult cuStreamCopyAttributes(CUstream destination, CUstream source);
+CUresult cuStreamBeginCapture_v2(CUstream stream, int mode);
+CUresult cuStreamEndCapture(CUstream stream, cudaGraph_t *graph);
+CUresult cuStreamIsCapturing(CUstream stream, int *status);
+CUresult cuStreamGetCaptureInfo_v3(CUstream stream, int *status, uint64_t *id, cudaGraph_t *graph,
+                                   const cudaGraphNode_t **nodes, const void **edges, size_t *count);
+CUresult cuThreadExchangeStreamCaptureMode(int *mode);
+CUresult cuGraphInstantiateWithFlags(cudaGraphExec_t *instance, cudaGraph_t graph, unsigned long long flags);
+CUresult cuGraphInstantiateWithParams(cudaGraphExec_t *instance, cudaGraph_t graph, void *params);
+CUresult cuGraphClone(cudaGraph_t *clone, cudaGraph_t graph);
+CUresult cuGraphLaunch(cudaGraphExec_t instance, CUstream stream);
+CUresult cuGraphUpload(cudaGraphExec_t instance, CUstream stream);
+CUresult cuGraphDestroy(cudaGraph_t graph);
+CUresult cuGraphExecDestroy(cudaGraphExec_t instance);
+CUresult cuGraphExecUpdate_v2(cudaGraphExec_t instance, cudaGraph_t graph, void *result_info);
+CUresult cuGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count);
+CUresult cuGraphNodeGetType(cudaGraphNode_t node, int *type);
 CUresult cuLaunchHostFunc(CUstream stream, cudaHostFn_t function, void *data);
 CUresult cuEventCreate(CUevent *event, unsigned flags);
 CUresult cuEventDestroy_v2(CUevent event);

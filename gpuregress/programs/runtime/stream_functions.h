@@ -311,19 +311,35 @@ cudaError_t PTSZ(cudaStreamCopyAttributes)(cudaStream_t destination, cudaStream_
     return ON_DEVICE(cuStreamCopyAttributes(STREAM(destination), STREAM(source)));
 }
 
-/* No stream is ever captured: cudaStreamBeginCapture is not supported. */
-cudaError_t PTSZ(cudaStreamIsCapturing)(cudaStream_t stream, int *status)
+cudaError_t PTSZ(cudaStreamBeginCapture)(cudaStream_t stream, int mode)
 {
-    (void)stream;
-    *status = 0;
-    return record_error(use_device());
+    return ON_DEVICE(cuStreamBeginCapture_v2(STREAM(stream), mode));
 }
 
-cudaError_t PTSZ(cudaStreamGetCaptureInfo)(cudaStream_t stream, int *status, uint64_t *id, void **graph, void ***nodes,
-                                           void **edges, size_t *count)
+cudaError_t PTSZ(cudaStreamEndCapture)(cudaStream_t stream, cudaGraph_t *graph)
 {
-    (void)id, (void)graph, (void)nodes, (void)edges, (void)count;
-    return PTSZ(cudaStreamIsCapturing)(stream, status);
+    return ON_DEVICE(cuStreamEndCapture(STREAM(stream), graph));
+}
+
+cudaError_t PTSZ(cudaStreamIsCapturing)(cudaStream_t stream, int *status)
+{
+    return ON_DEVICE(cuStreamIsCapturing(STREAM(stream), status));
+}
+
+cudaError_t PTSZ(cudaStreamGetCaptureInfo)(cudaStream_t stream, int *status, uint64_t *id, cudaGraph_t *graph,
+                                           const cudaGraphNode_t **nodes, const void **edges, size_t *count)
+{
+    return ON_DEVICE(cuStreamGetCaptureInfo_v3(STREAM(stream), status, id, graph, nodes, edges, count));
+}
+
+cudaError_t PTSZ(cudaGraphLaunch)(cudaGraphExec_t instance, cudaStream_t stream)
+{
+    return ON_DEVICE(cuGraphLaunch(instance, STREAM(stream)));
+}
+
+cudaError_t PTSZ(cudaGraphUpload)(cudaGraphExec_t instance, cudaStream_t stream)
+{
+    return ON_DEVICE(cuGraphUpload(instance, STREAM(stream)));
 }
 
 cudaError_t PTSZ(cudaGetDriverEntryPointByVersion)(const char *symbol, void **function, unsigned version,

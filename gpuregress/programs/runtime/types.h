@@ -17,6 +17,9 @@ typedef enum {
 
 typedef void *cudaStream_t;
 typedef void *cudaEvent_t;
+typedef void *cudaGraph_t;
+typedef void *cudaGraphExec_t;
+typedef void *cudaGraphNode_t;
 typedef void *cudaArray_t;
 typedef const void *cudaArray_const_t;
 typedef void *cudaMipmappedArray_t;

@@ -6,9 +6,9 @@ floats that are all whole numbers (`12.0`), are read by numpy, eight digits at a
 
 from __future__ import annotations
 
+import functools
 import re
 from decimal import Decimal
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,6 @@ _LONGEST, _PADDING = 20, 24
 """Digits of the greatest integer, and of whole groups of eight that hold them."""
 _TOP, _REST = divmod(2**64 - 1, 10**8)
 _U64 = np.uint64
-_MASKS = np.array([0] * _PADDING + [2**64 - 2 ** (64 - 8 * digits) for digits in range(8)] + [2**64 - 1] * 17, "<u8")
-"""Where a window has so many digits, counted from -24: which of its bits are theirs."""
-_EXACT = 15
-"""Digits of a whole number that float64 holds in any case."""
 
 
 class _Words:
@@ -53,12 +49,12 @@ class _Words:
         self.data = data
         self.text = np.frombuffer(data, np.uint8)
 
-    @cached_property
+    @functools.cached_property
     def ends(self) -> npt.NDArray[np.intp]:
         """The offset of the separator after each word."""
         return np.flatnonzero(self.text <= ord(" "))
 
-    @cached_property
+    @functools.cached_property
     def starts(self) -> npt.NDArray[np.intp]:
         """The offset of each word."""
         return np.append(0, self.ends[:-1] + 1)
@@ -142,7 +138,7 @@ def _parsed(words: _Words, numbers: Floats | None, scalar: Scalar) -> Bits | Non
 
 
 def _whole_numbers(words: _Words) -> Floats | None:
-    """All words as numbers, without the sign of a zero; None unless each is digits that float64 holds, then `.0`."""
+    """All words as numbers, without the sign of a zero; None unless each is an integer of 64 bits, then `.0`."""
     if not words.data.endswith(b".0\n") or words.data.find(b".0") > words.data.find(b"\n"):
         return None
     ends = words.ends - len(".0")
@@ -150,8 +146,6 @@ def _whole_numbers(words: _Words) -> Floats | None:
         return None
     digits = _Words(words.data)
     digits.starts, digits.ends = words.starts, ends
-    if (ends - words.starts).max() > _EXACT:
-        return None
     bits = _integers(digits, dtypes.parse("int64").parts[0].scalar)
     if bits is None:
         return None
@@ -329,43 +323,41 @@ def _integers(words: _Words, scalar: Scalar) -> Bits | None:
     negative = signs == ord("-")
     lengths = words.ends - words.starts - (negative | (signs == ord("+")))
     longest, shortest = int(lengths.max()), int(lengths.min())
+    if shortest < 1:
+        return None
     if longest > _LONGEST:
         return _integers_by_grammar(words, scalar)
-    # Every eight characters of the text as an integer of 64 bits, the last one in its highest byte.
+    # The last characters of each word, eight as an integer of 64 bits with the last one in its highest byte.
+    groups = -(-longest // 8)
     padded = bytes(_PADDING) + words.data
-    windows = np.ndarray(len(padded) - 7, "<u8", padded, strides=(1,))
-    magnitudes, is_other = np.zeros((2, lengths.size), np.uint64)
-    is_wrong = lengths < 1
-    for first in range((longest - 1) // 8 * 8, -1, -8):
-        digits = windows[words.ends + (_PADDING - 8 - first)]
-        digits ^= _U64(0x3030303030303030)
-        if shortest < first + 8:
-            digits &= _MASKS[lengths + (_PADDING - first)]
-        is_other |= digits
-        is_other |= digits + _U64(0x7676767676767676)
-        _join_digits(digits)
-        if longest == _LONGEST:
-            is_wrong |= (magnitudes > _TOP) | ((magnitudes == _TOP) & (digits > _REST))
-        magnitudes *= _U64(10**8)
-        magnitudes += digits
-    if (is_other & _U64(0x8080808080808080)).any():
+    windows = np.ndarray(len(padded) - 8 * groups + 1, f"V{8 * groups}", padded, strides=(1,))
+    digits = windows[words.ends + (_PADDING - 8 * groups)].view("<u8").reshape(-1, groups)
+    digits ^= _U64(0x3030303030303030)
+    if shortest < 8 * groups:
+        digits &= _masks(groups)[lengths]
+    if ((digits | (digits + _U64(0x7676767676767676))) & _U64(0x8080808080808080)).any():
         return None
-    if low:
-        is_wrong |= magnitudes > _U64(high) + negative
-    else:
-        is_wrong |= (magnitudes > high) | (negative & (magnitudes > 0))
-    if is_wrong.any():
+    for factor, shift, mask in _JOINS:
+        digits *= factor
+        digits >>= shift
+        digits &= mask
+    magnitudes = digits[:, -1].copy()
+    if groups > 1:
+        upper = digits[:, -2] if groups == 2 else digits[:, 0] * _U64(10**8) + digits[:, 1]
+        if longest == _LONGEST and ((upper > _TOP) | ((upper == _TOP) & (magnitudes > _REST))).any():
+            return None
+        magnitudes += upper * _U64(10**8)
+    if (magnitudes > np.where(negative, _U64(-low), _U64(high))).any():
         return None
     bits: Bits = np.where(negative, -magnitudes, magnitudes).astype(f"<u{scalar.size}")
     return bits
 
 
-def _join_digits(digits: npt.NDArray[np.uint64]) -> None:
-    """Replace eight digits, each a byte and the last one the highest, by their number (Lemire, 2018)."""
-    for factor, shift, mask in _JOINS:
-        digits *= factor
-        digits >>= shift
-        digits &= mask
+@functools.cache
+def _masks(groups: int) -> npt.NDArray[np.uint64]:
+    """Return for each number of digits of a word the bits of its groups of eight characters that are digits."""
+    digits = np.clip(np.arange(8 * groups + 1)[:, None] - 8 * np.arange(groups)[::-1], 0, 8)
+    return np.where(digits == 0, 0, ~_U64(0) << (8 * (8 - np.maximum(digits, 1))).astype(np.uint64))
 
 
 _JOINS = (
@@ -373,6 +365,7 @@ _JOINS = (
     (_U64(100 * 2**16 + 1), _U64(16), _U64(0x0000FFFF0000FFFF)),
     (_U64(10_000 * 2**32 + 1), _U64(32), _U64(0x00000000FFFFFFFF)),
 )
+"""Factor, shift and mask that join digits to numbers of two, four, and eight digits (Lemire, 2018)."""
 
 
 def _integers_by_grammar(words: _Words, scalar: Scalar) -> Bits | None:

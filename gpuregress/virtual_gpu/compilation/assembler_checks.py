@@ -1,4 +1,4 @@
-"""Checks that an assembler makes of PTX: forms, architectures, memory."""
+"""Checks that an assembler makes of PTX: forms, architectures, types, memory."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from gpuregress.gpu.architectures import ARCHITECTURES, SM_90, number
 from gpuregress.gpu.demangle import demangle
-from gpuregress.gpu.errors import CodeLine, CompileError, InfeasibleSource
+from gpuregress.gpu.errors import CodeLine, CompileError, InfeasibleSource, RefusedSource
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.analysis.effects import reads
 from gpuregress.virtual_gpu.analysis.module_facts import names_used
+from gpuregress.virtual_gpu.compilation.operand_types import register_types, wrong_operand
 from gpuregress.virtual_gpu.ptx.modifiers import byte_size, lay_out
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import (
@@ -82,14 +83,15 @@ def check(tree: Module) -> None:
     """Refuse a program that no assembler would take, or no sm_90 would load.
 
     Raises:
-        CompileError: the problems, as the assembler reports them: every kernel of the program is refused.
+        RefusedSource: the problems, as the assembler reports them: every kernel of the program is refused.
+        CompileError: the program is for a newer architecture.
         InfeasibleSource: all of them are sizes over the architecture's limits.
     """
-    sizes = [*_sizes(tree)]
-    others = [*_newer(tree)]
+    newer, sizes = [*_newer(tree)], [*_sizes(tree)]
+    of_instructions: list[_Problem] = []
     for function in tree.functions:
-        others += _instructions(tree.target, function)
-    problems = [*others, *sizes]
+        of_instructions += _instructions(tree.target, function)
+    problems = [*newer, *of_instructions, *sizes]
     if not problems:
         return
     lines = [f"the assembler refuses this program for {tree.target}:"]
@@ -99,8 +101,12 @@ def check(tree: Module) -> None:
     if tree.target != _OWN and any(problem.needed == _OWN for problem in problems):
         lines.append(f"write `compile: {{arch: {_OWN}}}` in the job to use these")
     first_lines = [problem.source_line for problem in problems if problem.source_line is not None]
-    kind = CompileError if others else InfeasibleSource
-    raise kind("\n".join(lines), source_line=first_lines[0] if first_lines else None)
+    error_class: type[CompileError] = InfeasibleSource
+    if of_instructions:
+        error_class = RefusedSource
+    if newer:
+        error_class = CompileError
+    raise error_class("\n".join(lines), source_line=first_lines[0] if first_lines else None)
 
 
 def _newer(tree: Module) -> Iterator[_Problem]:
@@ -164,15 +170,14 @@ def _instructions(target: str, function: Function) -> Iterator[_Problem]:
         if not supports(target, SM_90.name):
             text = f".{directive} of {function.name} needs {SM_90.name}; the program is compiled for {target}"
             yield _Problem(text, needed=SM_90.name)
-    for statement in function.body or ():
-        if not isinstance(statement, Instruction):
-            continue
+    types = register_types(function)
+    for statement in function.instructions:
         line = code_line(statement)
         needed = needed_target(statement, reads(statement))
         if needed and not supports(target, needed):
             text = f"{statement.mnemonic} at {line} needs {needed}; the program is compiled for {target}"
             yield _Problem(text, line, needed)
-        problem = _out_of_range(statement)
+        problem = wrong_operand(statement, types) or _out_of_range(statement)
         if problem:
             yield _Problem(f"{statement.mnemonic} at {line}: {problem}", line)
 

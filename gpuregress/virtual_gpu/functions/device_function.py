@@ -119,6 +119,7 @@ _LIBRARY = """
     .reg .b32 place, axis, blocks, before, now;
     .reg .b64 arrived;
     .reg .pred is_other, is_first, is_waiting;
+    ld.param.b64 arrived, [handle]; // Before a wait, as nvcc does: so it needs no local memory.
     barrier.sync 0;
     mov.u32 place, %tid.x;
     mov.u32 axis, %tid.y;
@@ -140,7 +141,6 @@ _LIBRARY = """
     setp.eq.u32 is_first, place, 0;
     sub.u32 blocks, 0x80000001, blocks;
     selp.b32 blocks, blocks, 1, is_first;
-    ld.param.b64 arrived, [handle];
     atom.add.release.gpu.u32 before, [arrived + 4], blocks;
 WAIT:
     ld.acquire.gpu.u32 now, [arrived + 4];

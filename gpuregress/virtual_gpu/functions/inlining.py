@@ -12,6 +12,7 @@ from gpuregress.gpu.graphs import reachable_from
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.analysis import effects
 from gpuregress.virtual_gpu.ptx.tree import (
+    Address,
     Call,
     Function,
     Guard,
@@ -98,7 +99,7 @@ class _Inliner:
         if function.body is None or not any(isinstance(item, Call) for item in function.body):
             return function
         if function.name not in self._done:
-            self._done[function.name] = self._expand(function)
+            self._done[function.name] = _with_lasting_parameters(self._expand(function))
         return self._done[function.name]
 
     def _expand(self, function: Function) -> Function:
@@ -142,6 +143,76 @@ class _Inliner:
 def _waits(statement: Statement) -> bool:
     """Whether a thread may wait at a statement, or in a loop that spins around it."""
     return effects.waits(statement) or effects.may_change_between_reads(statement)
+
+
+# --- parameters that last while a thread waits ------------------------------------------------------------------------
+# A `.param` variable of an inlined call is one variable for all threads of the block: nvcc reads it before anything
+# else, and sets the result last. Other PTX may read it after a wait, in which the other threads set it, too. Then it
+# becomes a variable in local memory, which each thread has for itself.
+
+
+def _with_lasting_parameters(function: Function) -> Function:
+    waits = [index for index, item in enumerate(function.statements) if _waits(item)]
+    if not waits:
+        return function
+    back_edges = _back_edges(function)
+    lasting: set[str] = set()
+    for name, (first, last) in _uses_of_parameters(function).items():
+        is_crossed = any(first < index < last for index in waits)
+        is_in_loop = any(first < target <= last < source for source, target in back_edges)
+        if is_crossed or is_in_loop:
+            lasting.add(name)
+    if not lasting:
+        return function
+    variables = [replace(item, space="local") if item.name in lasting else item for item in function.variables]
+    body = [_in_local_memory(item, lasting) for item in function.statements]
+    return replace(function, variables=tuple(variables), body=tuple(body))
+
+
+def _uses_of_parameters(function: Function) -> dict[str, tuple[int, int]]:
+    """The first and the last load or store of each `.param` variable that nothing else refers to."""
+    parameters = {item.name for item in function.variables if item.space == "param"}
+    uses: dict[str, tuple[int, int]] = {}
+    others: set[str] = set()
+    for index, item in enumerate(function.statements):
+        if isinstance(item, Label):
+            continue
+        operands = (*item.results, *item.arguments) if isinstance(item, Call) else item.operands
+        for operand in operands:
+            base = operand.base if isinstance(operand, Address) else operand
+            if not isinstance(base, Symbol) or base.name not in parameters:
+                continue
+            if isinstance(operand, Address):
+                first, _ = uses.get(base.name, (index, index))
+                uses[base.name] = first, index
+            else:
+                others.add(base.name)  # A call that is not inlined does not wait.
+    return {name: use for name, use in uses.items() if name not in others}
+
+
+def _back_edges(function: Function) -> list[tuple[int, int]]:
+    """The branches to earlier labels, as the places of both."""
+    labels = {item.name: index for index, item in enumerate(function.statements) if isinstance(item, Label)}
+    edges: list[tuple[int, int]] = []
+    for index, item in enumerate(function.statements):
+        if not isinstance(item, Instruction) or item.opcode not in ("bra", "brx"):
+            continue
+        names = [operand.name for operand in item.operands if isinstance(operand, Symbol)]
+        for name in names:
+            targets = function.branch_targets.get(name, (name,))
+            edges += [(index, labels[target]) for target in targets if labels.get(target, index) < index]
+    return edges
+
+
+def _in_local_memory(item: Statement, variables: set[str]) -> Statement:
+    """Return a load or store of one of these variables as one in local memory, any other statement as it is."""
+    address = item.address if isinstance(item, Instruction) else None
+    if not isinstance(item, Instruction) or address is None:
+        return item
+    if not isinstance(address.base, Symbol) or address.base.name not in variables:
+        return item
+    modifiers = tuple("local" if word.partition("::")[0] == "param" else word for word in item.modifiers)
+    return replace(item, modifiers=modifiers)
 
 
 class _Copy:

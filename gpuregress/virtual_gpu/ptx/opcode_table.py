@@ -118,6 +118,10 @@ class OpcodeInfo(Record):
         is_cheap: whether computing it again costs less than keeping its result while a thread waits.
         vectorizes: whether LLVM can vectorise a loop over threads that contains it.
         since: the first architecture that has it, "" for all.
+        operand_types: a letter for the type of each operand's registers; the operands after the last one are not
+            checked. `t`: the instruction's type, which is its last modifier that is one. `d`: the first one. `T` and
+            `D`: the same, and the register may be wider (PTX ISA, "Relaxed Type-checking Rules"). `w`: with `.wide` a
+            type of twice the width of `t`. `u`: 32 bits. `p`: a predicate. `.`: not checked.
     """
 
     family: str
@@ -141,6 +145,7 @@ class OpcodeInfo(Record):
     is_cheap: bool = False
     vectorizes: bool = False
     since: str = ""
+    operand_types: str = ""
 
     @property
     def ends_block(self) -> bool:
@@ -156,6 +161,7 @@ _MOVE = OpcodeInfo("special_registers", _PURE, Arithmetic.COPY, pointer_operands
 _BY_TYPE = OpcodeInfo("arithmetic.by_type", _PURE, vectorizes=True)
 _SUM = replace(_BY_TYPE, pointer_operands=(1, 2), is_cheap=True)
 _LOGIC = OpcodeInfo("arithmetic.bits", _PURE, is_cheap=True, vectorizes=True)
+_OF_ONE_TYPE = OpcodeInfo("arithmetic.bits", _PURE, operand_types="tttt")
 _FIELD = OpcodeInfo("arithmetic.bits", _PURE, vectorizes=True)
 _RANK = OpcodeInfo("warp_barriers", _VARYING, crosses_blocks=True, since="sm_90")
 _SHARED_UPDATE = OpcodeInfo("memory.mbarrier", _NONE, memory=MemoryEffect.UPDATE, space="shared", since="sm_80")
@@ -165,40 +171,51 @@ _MATRICES = OpcodeInfo("matrix.matrix_moves", _VARYING, wait=Wait.WARP, exchange
 _PRODUCT = replace(_MATRICES, operands_in_context=True, results_in_context=True)
 ROWS: dict[str, OpcodeInfo] = {
     # Arithmetic, by the instruction's type.
-    "add": replace(_SUM, arithmetic=Arithmetic.ADD),
-    "sub": replace(_SUM, arithmetic=Arithmetic.SUBTRACT),
-    "min": replace(_BY_TYPE, arithmetic=Arithmetic.MIN, pointer_operands=(1, 2)),
-    "max": replace(_BY_TYPE, arithmetic=Arithmetic.MAX, pointer_operands=(1, 2)),
-    "mul": replace(_BY_TYPE, arithmetic=Arithmetic.MULTIPLY, pointer_operands=(), is_cheap=True),
-    "mad": replace(_BY_TYPE, arithmetic=Arithmetic.MULTIPLY_ADD, pointer_operands=(3,), is_cheap=True),
-    "neg": replace(_BY_TYPE, arithmetic=Arithmetic.NEGATE, is_cheap=True),
-    "div": replace(_BY_TYPE, arithmetic=Arithmetic.DIVIDE, pointer_operands=()),
-    "rem": replace(_BY_TYPE, arithmetic=Arithmetic.REMAINDER, pointer_operands=(), vectorizes=False),
-    "abs fma rcp sqrt": _BY_TYPE,
-    "copysign cos dp2a dp4a ex2 lg2 mad24 mul24 rsqrt sad sin tanh testp": OpcodeInfo("arithmetic.by_type", _PURE),
-    "addc subc madc": OpcodeInfo("arithmetic.by_type", _PURE, reads_carry=True),
+    "add": replace(_SUM, arithmetic=Arithmetic.ADD, operand_types="ttt"),
+    "sub": replace(_SUM, arithmetic=Arithmetic.SUBTRACT, operand_types="ttt"),
+    "min": replace(_BY_TYPE, arithmetic=Arithmetic.MIN, pointer_operands=(1, 2), operand_types="ttt"),
+    "max": replace(_BY_TYPE, arithmetic=Arithmetic.MAX, pointer_operands=(1, 2), operand_types="ttt"),
+    "mul": replace(_BY_TYPE, arithmetic=Arithmetic.MULTIPLY, pointer_operands=(), is_cheap=True, operand_types="wtt"),
+    "mad": replace(
+        _BY_TYPE, arithmetic=Arithmetic.MULTIPLY_ADD, pointer_operands=(3,), is_cheap=True, operand_types="wttw"
+    ),
+    "neg": replace(_BY_TYPE, arithmetic=Arithmetic.NEGATE, is_cheap=True, operand_types="tt"),
+    "div": replace(_BY_TYPE, arithmetic=Arithmetic.DIVIDE, pointer_operands=(), operand_types="ttt"),
+    "rem": replace(
+        _BY_TYPE, arithmetic=Arithmetic.REMAINDER, pointer_operands=(), vectorizes=False, operand_types="ttt"
+    ),
+    "abs fma rcp sqrt": replace(_BY_TYPE, operand_types="tttt"),
+    "copysign cos ex2 lg2 mad24 mul24 rsqrt sad sin tanh": replace(_OF_ONE_TYPE, family="arithmetic.by_type"),
+    "dp2a dp4a": OpcodeInfo("arithmetic.by_type", _PURE),
+    "testp": OpcodeInfo("arithmetic.by_type", _PURE, operand_types="pt"),
+    "addc subc madc": replace(_OF_ONE_TYPE, family="arithmetic.by_type", reads_carry=True),
     # Logic, bit fields, comparison, conversion, video.
-    "and": replace(_LOGIC, arithmetic=Arithmetic.AND, pointer_operands=(1, 2)),
-    "or": replace(_LOGIC, arithmetic=Arithmetic.OR, pointer_operands=(1, 2)),
-    "xor": replace(_LOGIC, arithmetic=Arithmetic.XOR),
-    "not": replace(_LOGIC, arithmetic=Arithmetic.NOT),
-    "shl": replace(_LOGIC, arithmetic=Arithmetic.SHIFT_LEFT, pointer_operands=()),
-    "shr": replace(_LOGIC, arithmetic=Arithmetic.SHIFT_RIGHT, pointer_operands=()),
-    "lop3": OpcodeInfo("arithmetic.bits", _PURE, vectorizes=True),
-    "cnot prmt shf": OpcodeInfo("arithmetic.bits", _PURE),
-    "bfe": replace(_FIELD, arithmetic=Arithmetic.EXTRACT),
-    "bfi": replace(_FIELD, arithmetic=Arithmetic.INSERT),
-    "bfind bmsk brev clz fns popc szext": OpcodeInfo("arithmetic.bits", _PURE),
-    "setp": OpcodeInfo("arithmetic.compare", _PURE, Arithmetic.COMPARE, vectorizes=True),
-    "selp": OpcodeInfo("arithmetic.compare", _PURE, Arithmetic.SELECT, pointer_operands=(1, 2), vectorizes=True),
-    "set slct": OpcodeInfo("arithmetic.compare", _PURE),
-    "cvt": replace(_MOVE, family="arithmetic.convert", arithmetic=Arithmetic.CONVERT),
+    "and": replace(_LOGIC, arithmetic=Arithmetic.AND, pointer_operands=(1, 2), operand_types="ttt"),
+    "or": replace(_LOGIC, arithmetic=Arithmetic.OR, pointer_operands=(1, 2), operand_types="ttt"),
+    "xor": replace(_LOGIC, arithmetic=Arithmetic.XOR, operand_types="ttt"),
+    "not": replace(_LOGIC, arithmetic=Arithmetic.NOT, operand_types="tt"),
+    "shl": replace(_LOGIC, arithmetic=Arithmetic.SHIFT_LEFT, pointer_operands=(), operand_types="ttu"),
+    "shr": replace(_LOGIC, arithmetic=Arithmetic.SHIFT_RIGHT, pointer_operands=(), operand_types="ttu"),
+    "lop3": OpcodeInfo("arithmetic.bits", _PURE, vectorizes=True, operand_types="tttt"),
+    "brev cnot prmt": _OF_ONE_TYPE,
+    "shf": replace(_OF_ONE_TYPE, operand_types="tttu"),
+    "bfe": replace(_FIELD, arithmetic=Arithmetic.EXTRACT, operand_types="ttuu"),
+    "bfi": replace(_FIELD, arithmetic=Arithmetic.INSERT, operand_types="tttuu"),
+    "bfind clz popc": OpcodeInfo("arithmetic.bits", _PURE, operand_types="ut"),
+    "bmsk fns szext": OpcodeInfo("arithmetic.bits", _PURE),
+    "setp": OpcodeInfo("arithmetic.compare", _PURE, Arithmetic.COMPARE, vectorizes=True, operand_types="pttp"),
+    "selp": OpcodeInfo(
+        "arithmetic.compare", _PURE, Arithmetic.SELECT, pointer_operands=(1, 2), vectorizes=True, operand_types="tttp"
+    ),
+    "set": OpcodeInfo("arithmetic.compare", _PURE, operand_types="dttp"),
+    "slct": OpcodeInfo("arithmetic.compare", _PURE, operand_types="dddt"),
+    "cvt": replace(_MOVE, family="arithmetic.convert", arithmetic=Arithmetic.CONVERT, operand_types="DT"),
     "vabsdiff2 vadd2 vavrg2 vmax2 vmin2 vset2 vsub2": OpcodeInfo("arithmetic.video", _PURE),
     "vabsdiff4 vadd4 vavrg4 vmax4 vmin4 vset4 vsub4": OpcodeInfo("arithmetic.video", _PURE),
     "vabsdiff vadd vmad vmax vmin vset vshl vshr vsub": OpcodeInfo("arithmetic.video", _PURE),
     # Moves and addresses.
-    "mov": _MOVE,
-    "cvta": replace(_MOVE, makes_address=True),
+    "mov": replace(_MOVE, operand_types="tt"),
+    "cvta": replace(_MOVE, makes_address=True, operand_types="tt"),
     "isspacep": OpcodeInfo("special_registers", _PURE),
     "createpolicy": OpcodeInfo("special_registers", _PURE, since="sm_80"),
     "mapa": replace(_RANK, pointer_operands=(1,), makes_address=True),
@@ -212,11 +229,13 @@ ROWS: dict[str, OpcodeInfo] = {
     "setmaxnreg": OpcodeInfo("branches", _NONE, since="sm_90a"),
     "griddepcontrol": OpcodeInfo("branches", _NONE, crosses_blocks=True, since="sm_90"),
     # Memory.
-    "ld": OpcodeInfo("memory.load_store", _VARYING, memory=MemoryEffect.READ, vectorizes=True),
-    "ldu": OpcodeInfo("memory.load_store", _VARYING, memory=MemoryEffect.READ),
-    "st": OpcodeInfo("memory.async_copy", _NONE, memory=MemoryEffect.WRITE, vectorizes=True),
-    "atom": OpcodeInfo("memory.atomics", _VARYING, memory=MemoryEffect.UPDATE, observes_threads=True),
-    "red": OpcodeInfo("memory.async_copy", _NONE, memory=MemoryEffect.UPDATE),
+    "ld": OpcodeInfo("memory.load_store", _VARYING, memory=MemoryEffect.READ, vectorizes=True, operand_types="T"),
+    "ldu": OpcodeInfo("memory.load_store", _VARYING, memory=MemoryEffect.READ, operand_types="T"),
+    "st": OpcodeInfo("memory.async_copy", _NONE, memory=MemoryEffect.WRITE, vectorizes=True, operand_types=".T"),
+    "atom": OpcodeInfo(
+        "memory.atomics", _VARYING, memory=MemoryEffect.UPDATE, observes_threads=True, operand_types="t.tt"
+    ),
+    "red": OpcodeInfo("memory.async_copy", _NONE, memory=MemoryEffect.UPDATE, operand_types=".t"),
     "cp": OpcodeInfo("memory.async_copy", _NONE, memory=MemoryEffect.COPY, since="sm_80"),
     "fence membar": OpcodeInfo("memory.async_copy", _NONE, crosses_blocks=True),
     "fence.cta membar.cta": OpcodeInfo("memory.async_copy", _NONE),
@@ -246,10 +265,14 @@ ROWS: dict[str, OpcodeInfo] = {
     "bar.warp.step": OpcodeInfo("warp_barriers", _NONE, wait=Wait.STEP, vectorizes=True),
     "barrier.cluster": OpcodeInfo("warp_barriers", _NONE, wait=Wait.CLUSTER, vectorizes=True),
     "barrier.cluster.arrive": OpcodeInfo("warp_barriers", _NONE, vectorizes=True),
-    "vote": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.MASK, exchange=Exchange.BALLOT),
-    "shfl": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES, pointer_operands=(1,)),
-    "match": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES),
-    "redux": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES, since="sm_80"),
+    "vote": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.MASK, exchange=Exchange.BALLOT, operand_types="tpu"),
+    "shfl": OpcodeInfo(
+        "warp_shuffles", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES, pointer_operands=(1,), operand_types="tt"
+    ),
+    "match": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES, operand_types=".t"),
+    "redux": OpcodeInfo(
+        "warp_shuffles", _VARYING, wait=Wait.MASK, exchange=Exchange.VALUES, since="sm_80", operand_types="tt"
+    ),
     "elect": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.MASK, since="sm_90"),
     "activemask": OpcodeInfo("warp_shuffles", _VARYING, wait=Wait.CONVERGED),
     "nanosleep": OpcodeInfo("warp_shuffles", _NONE, wait=Wait.YIELD, crosses_blocks=True),

@@ -396,6 +396,28 @@ TEST(hello)
 
 /* Only by name: what ends a program. */
 
+TEST(captured_graph)
+{
+    Buffer<float> x(iota<float>(4)), y(std::vector<float>(4, 0));
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t instance;
+    EXPECT_OK(cudaStreamCreate(&stream));
+    EXPECT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    LAUNCH(saxpy, 1, 4, 0, stream, 4, 2.0f, x.data, y.data);
+    EXPECT_OK(cudaMemcpyAsync(x.data, y.data, 4 * sizeof(float), cudaMemcpyDeviceToDevice, stream));
+    EXPECT_OK(cudaStreamEndCapture(stream, &graph));
+    EXPECT_OK(cudaGraphInstantiate(&instance, graph, 0));
+    EXPECT_EQ(y.values()[3], 0.0f);
+    for (int round = 0; round < 2; round++)
+        EXPECT_OK(cudaGraphLaunch(instance, stream));
+    EXPECT_OK(cudaStreamSynchronize(stream));
+    EXPECT_EQ(y.values()[3], 18.0f);
+    EXPECT_OK(cudaGraphExecDestroy(instance));
+    EXPECT_OK(cudaGraphDestroy(graph));
+    EXPECT_OK(cudaStreamDestroy(stream));
+}
+
 TEST(only_fault)
 {
     Buffer<int> values(4);

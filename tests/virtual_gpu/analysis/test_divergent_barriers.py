@@ -57,6 +57,7 @@ def test_a_barrier_to_which_every_way_leads_is_not_conditional() -> None:
         ("bar.arrive 0, 64;", False),
         ("bar.warp.sync 1;", False),
         ("barrier.cluster.wait.aligned;", False),
+        ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];", False),
         ("mov.u32 %r1, 1;", False),
     ],
 )

@@ -64,6 +64,19 @@ LEAST = {
     "mov.u32 %r, %reserved_smem_offset_begin;": "sm_80",
     "ld.global.v8.b32 {%r,%r,%r,%r,%r,%r,%r,%r}, [%d];": "",
     "add.rn.f32x2 %q, %q, %q;": "",
+    # Types that agree, and registers that may be wider.
+    "ld.global.u8 %q, [%d];": "sm_75",
+    "ld.global.v2.u32 {%q, %q}, [%d];": "sm_75",
+    "st.global.f32 [%d], %r;": "sm_75",
+    "cvt.u8.u32 %q, %r;": "sm_75",
+    "cvt.f32.f32 %r, %f;": "sm_75",
+    "mov.b64 {%r, %f}, %q;": "sm_75",
+    "mov.b32 %f, %r;": "sm_75",
+    "and.b32 %f, %f, %r;": "sm_75",
+    "add.f32 %f, %r, %f;": "sm_75",
+    "mad.wide.u32 %q, %r, %r, %q;": "sm_75",
+    "slct.f64.f32 %q, %q, %q, %f;": "sm_75",
+    "setp.lt.and.f32 %p|%p, %f, %f, !%p;": "sm_75",
 }
 NEVER = {
     "bar.sync 16;": r"bar\.sync at PTX line \d+: barrier 16; a block has 16, numbered from 0",
@@ -77,6 +90,18 @@ NEVER = {
     "cp.async.ca.shared.global [s], [%d], 3;": "a copy of 3 bytes; 4 or 8 or 16",
     "cp.async.cg.shared.global [s], [%d], 8;": "a copy of 8 bytes; 16 are possible",
     "st.const.u32 [c], %r;": "nothing can be stored to constant memory",
+    "add.f32 %q, %f, %f;": r"add\.f32 at PTX line \d+: operand 1, %q, is a \.b64; it must be \.f32$",
+    "add.s32 %r, %f, %r;": r"operand 2, %f, is a \.f32; it must be \.s32",
+    "ld.global.u32 %h, [%d];": r"operand 1, %h, is a \.b16; it must be \.u32 or a wider type",
+    "ld.global.u32 %f, [%d];": r"operand 1, %f, is a \.f32",
+    "ld.global.v2.u32 {%r, %h}, [%d];": r"operand 1, %h, is a \.b16",
+    "st.global.u64 [%d], %r;": r"operand 2, %r, is a \.b32; it must be \.u64",
+    "cvt.u64.u32 %r, %r;": r"operand 1, %r, is a \.b32",
+    "mul.wide.u32 %r, %r, %r;": r"operand 1, %r, is a \.b32; it must be \.u64",
+    "shl.b64 %q, %q, %q;": r"operand 3, %q, is a \.b64; it must be \.u32",
+    "setp.eq.u32 %r, %r, 1;": r"operand 1, %r, is a \.b32; it must be \.pred",
+    "slct.f32.f64 %f, %f, %f, %f;": r"operand 4, %f, is a \.f32; it must be \.f64",
+    "@%r mov.u32 %r, 1;": r"its guard, %r, is a \.b32; it must be \.pred",
 }
 NAMES = [item.partition(";")[0][:60] for item in (*LEAST, *NEVER)]
 

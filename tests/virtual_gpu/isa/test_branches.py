@@ -279,6 +279,23 @@ GRID = """
     st.global.u32 [slot], value + 100;
     ret;
 }
+.visible .entry rounds(.param .u64 y, .param .u32 count)
+{
+    .reg .b64 q, grid;
+    .reg .b32 round, last, status;
+    .reg .pred goes_on;
+    ld.param.u64 q, [y];
+    ld.param.u32 last, [count];
+    call (grid), cudaCGGetIntrinsicHandle, (1);
+    mov.u32 round, 0;
+AGAIN:
+    red.global.add.u32 [q], 1;
+    call (status), cudaCGSynchronize, (grid, 0);
+    add.u32 round, round, 1;
+    setp.lt.u32 goes_on, round, last;
+    @goes_on bra AGAIN;
+    ret;
+}
 """
 
 
@@ -289,3 +306,51 @@ def test_the_grid_barrier_of_the_device_runtime(tmp_path: Path) -> None:
     assert ints(y) == [110, 111, 112, 113]
     with pytest.raises(KernelFault, match=r"threads 1-63 wait at barrier.sync, PTX line 20; thread 0 spins"):
         running.launch("grid", 4, 64, y, np.uint32(2))
+
+
+LATE_PARAMETER = """
+.version 8.0
+.target sm_90
+.address_size 64
+.func (.param .b32 r) plus(.param .b32 a, .param .b32 b)
+{
+    .reg .b32 x, y;
+    ld.param.b32 y, [b];
+    bar.sync 0;
+    ld.param.b32 x, [a];
+    add.u32 x, x, y;
+    st.param.b32 [r], x;
+    bar.sync 0;
+    ret;
+}
+.visible .entry late(.param .u64 y)
+{
+    .reg .b64 q;
+    .reg .b32 t, v;
+    .param .b32 a, b, r;
+    ld.param.u64 q, [y];
+    mov.u32 t, %tid.x;
+    st.param.b32 [a], t;
+    st.param.b32 [b], 100;
+    call (r), plus, (a, b);
+    ld.param.b32 v, [r];
+    mad.wide.u32 q, t, 4, q;
+    st.global.u32 [q], v;
+    ret;
+}
+"""
+
+
+def test_parameters_and_results_last_while_a_thread_waits(tmp_path: Path) -> None:
+    running = Running(tmp_path, LATE_PARAMETER, "late")
+    y = running.put("y", np.zeros(64, np.int32))
+    running.launch("late", 1, 64, y)
+    assert ints(y) == list(range(100, 164))
+
+
+def test_many_barriers_of_the_device_runtime(tmp_path: Path) -> None:
+    """A block of a cooperative grid is left and entered again in the middle of a wait."""
+    running = Running(tmp_path, GRID, "rounds")
+    y = running.put("y", np.zeros(1, np.int32))
+    running.launch("rounds", 1, 64, y, np.uint32(100))
+    assert ints(y) == [64 * 100]

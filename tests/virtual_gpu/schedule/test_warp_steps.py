@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -158,12 +159,16 @@ def test_a_store_behind_the_stores_of_all_lanes_stays(program: Running) -> None:
 def test_steps_are_inserted_only_where_lanes_depend_on_each_other(program: Running) -> None:
     kernels = {item.name: item for item in parse(Path(program.program.ptx).read_text()).functions}
 
-    def steps(name: str) -> int:
-        body = with_warp_steps(kernels[name], Schedule()).function.body or ()
-        return sum(isinstance(item, Instruction) and "step" in item.modifiers for item in body)
+    def steps(name: str, *, in_step: bool = False) -> list[str]:
+        """The instructions before which the lanes wait."""
+        body = with_warp_steps(kernels[name], Schedule(in_step=in_step)).function.statements
+        instructions = [item for item in body if isinstance(item, Instruction)]
+        return [after.mnemonic for item, after in pairwise(instructions) if "step" in item.modifiers]
 
-    assert steps("alone") == 0
-    assert steps("rotate") > 0
+    assert steps("alone") == []
+    assert steps("rotate")
+    in_step = {tuple(mnemonic.split(".")[:2]) for mnemonic in steps("rotate", in_step=True)}
+    assert in_step == {("ld", "global"), ("st", "global"), ("ld", "shared"), ("st", "shared")}
     assert with_warp_steps(kernels["alone"], Schedule()).function is kernels["alone"]
 
 

@@ -61,11 +61,11 @@ def _job(given: str, dtype: str, shape: str, argument: str = "x") -> str:
             "tensor map (box 228x2x256)",
         ),
         (
-            "{im2col: {lower: [-1], upper: [-2], channels: 8, pixels: 4}, interleave: 16B}",
+            "{im2col: {lower: [-1], upper: [-2], channels: 8, pixels: 1}, interleave: 16B}",
             "float16",
             "[2, 3, 4, 8]",
-            TensorMap("float16", (4, 3, 2), (64, 192), (), (1, 1, 1), "16B", im2col=Im2col((-1,), (-2,), 8, 4)),
-            "tensor map (im2col, 4 pixels of 8",
+            TensorMap("float16", (4, 3, 2), (64, 192), (), (1, 1, 1), "16B", im2col=Im2col((-1,), (-2,), 8, 1)),
+            "tensor map (im2col, 1 pixels of 8",
         ),
         (
             "{box: [1, 1, 8], interleave: 32B, swizzle: 32B}",
