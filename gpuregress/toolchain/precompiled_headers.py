@@ -5,7 +5,8 @@ compilations in the same process read that file. NVRTC checks the options and th
 headers that it is given as text, so each set of those has a folder of its own.
 
 The directives are put before the source once more, because NVRTC precompiles nothing after a `#line`. What differs by
-that, an error or a warning of a header, is left to a compilation without precompiled headers.
+that, as an error of a header, is left to a compilation without precompiled headers. The compiler's warnings of headers
+are kept, and added to the log of each compilation that reads the file.
 
 Host code that the grammar does not know is found by the compiler's errors. Where texts were refused as they are, the
 errors are the same whatever is asked of them, but for those of instances of templates.
@@ -36,12 +37,17 @@ _QUIET = "639,20283"
 
 _LAST = "#pragma nv_hdrstop\n"
 _OPENING = ("if", "ifdef", "ifndef")
-_WARNING = re.compile(r"^(?P<file>[^\s(][^(\n]*)\(\d+\): warning", re.MULTILINE)
+_REMARK = re.compile(r"^Remark: The warnings can be suppressed.*\n\n?", re.MULTILINE)
+"""It follows the first warning of a log."""
+_WARNING = re.compile(r"^(?:(?P<file>[^\s(][^(\n]*)\(\d+\): w|W)arning.*", re.MULTILINE)
+"""The compiler names no file where the type is its own."""
 
 _folder: ContextVar[Path | None] = ContextVar("precompiled_headers", default=None)
 _seen: set[Path] = set()
-"""Folders of headers that were parsed once: to write the file costs a quarter of a compilation, for some not needed."""
+"""Folders of headers that were parsed once."""
 _refused: set[Path] = set()
+_warnings: dict[Path, str] = {}
+"""Folder → the warnings of its headers."""
 _places: dict[str, tuple[ErrorPlace, ...]] = {}
 
 
@@ -60,17 +66,57 @@ class PrecompiledHeaders(Record):
         nvrtc.nvrtcSetPCHHeapSize(_HEAP_BYTES)
         return ["--pch", f"--pch-dir={self.folder}", "--pch-messages=false", f"--diag-suppress={_QUIET}"]
 
-    def note(self, log: str, source_name: str, *, is_compiled: bool) -> None:
-        """Give up headers of which the compiler warns: where they are precompiled, it would not.
+    @property
+    def is_known(self) -> bool:
+        """Whether the warnings of the headers are known, which the compiler writes only where it parses them."""
+        return self.folder in _warnings
+
+    def has_warnings(self, log: str, source_name: str) -> bool:
+        """Tell whether the compiler warns of a header.
 
         Args:
-            log: of a compilation with them.
+            log: of a compilation.
             source_name: the name of the source in the log.
+        """
+        return any(match["file"] != source_name for match in _WARNING.finditer(log))
+
+    def note(self, *, has_warnings: bool, is_compiled: bool) -> None:
+        """Note the first compilation; headers are given up that are refused, or whose warnings cannot be told.
+
+        Args:
+            has_warnings: whether the compiler warned of a header.
             is_compiled: whether that went well; where the headers themselves are refused, no file was written.
         """
-        is_silent = all(match["file"] == source_name for match in _WARNING.finditer(log))
-        if not is_silent or not (is_compiled or any(self.folder.iterdir())):
+        if has_warnings or not (is_compiled or any(self.folder.iterdir())):
             _refused.add(self.folder)
+        else:
+            _warnings[self.folder] = ""
+
+    def note_warnings(self, first: str, second: str) -> None:
+        """Note the warnings of the headers: what only the first one of two equal compilations says.
+
+        Headers without a guard are given up: they are parsed twice, and warned of twice.
+
+        Args:
+            first: the log of the compilation that wrote the file.
+            second: that of one that read it.
+        """
+        rest = _REMARK.sub("", second)
+        warnings = first.removesuffix(rest)
+        found = [match[0] for match in _WARNING.finditer(first)]
+        if first == warnings + rest and len(set(found)) == len(found):
+            _warnings[self.folder] = warnings
+        else:
+            _refused.add(self.folder)
+
+    def with_warnings(self, log: str) -> str:
+        """Return the log of a compilation that read the file, with the warnings of the headers.
+
+        Args:
+            log: as the compiler wrote it.
+        """
+        warnings = _warnings[self.folder]
+        return log if warnings in log else warnings + _REMARK.sub("", log)
 
     @property
     def is_usable(self) -> bool:
@@ -93,15 +139,21 @@ def precompiling(folder: Path | None) -> Iterator[None]:
 
 
 def find(
-    text: str, options: Sequence[str], headers: Mapping[str, str], contents: Sequence[bytes]
+    text: str,
+    options: Sequence[str],
+    headers: Mapping[str, str],
+    contents: Sequence[bytes],
+    *,
+    may_be_refused: bool = False,
 ) -> PrecompiledHeaders | None:
-    """Return what of a source can be precompiled; None where that is nothing, or the first time that it is seen.
+    """Return what of a source can be precompiled; None where that is nothing.
 
     Args:
         text: of the source.
         options: of the compiler, with the folders of the search.
         headers: those that the compiler is given as text.
         contents: of the project's files.
+        may_be_refused: nothing is precompiled the first time that this is seen: an error costs a second compilation.
     """
     above = _folder.get()
     if above is None:
@@ -116,8 +168,9 @@ def find(
     headers_of_source = PrecompiledHeaders(f"{directives}{_LAST}", folder)
     if not headers_of_source.is_usable:
         return None
-    if folder not in _seen:
-        _seen.add(folder)
+    is_new = folder not in _seen
+    _seen.add(folder)
+    if is_new and may_be_refused:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     return headers_of_source
