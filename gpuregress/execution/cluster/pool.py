@@ -218,7 +218,10 @@ class ClusterPool(CasePool):
                     self._members, self._refused = event.members, dict(event.refused)
                     deadline = deadline or time.monotonic() + self._options.wait_s
             if self._members:
-                return select(self._options.device, self._members, self._address)
+                try:
+                    return select(self._options.device, self._members, self._address)
+                except DeviceError as error:  # a worker that was refused may have such a device
+                    raise DeviceError("; ".join((str(error), *self.notes))) from None
             if self._refused or (deadline is not None and time.monotonic() >= deadline):
                 raise DeviceError(self._no_workers())
 
