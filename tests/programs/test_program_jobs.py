@@ -438,6 +438,25 @@ def test_a_killed_run_and_a_limit_leave_no_process_of_a_program(
         time.sleep(0.01)
 
 
+NO_FOLDER = """
+import pathlib, tempfile
+from gpuregress.execution.runner import whole_programs
+from gpuregress.foundation.records import WholeProgram
+from tests import fakes
+tempfile.tempdir = "/dev/null"
+task = fakes.task(fakes.case("double"), pathlib.Path())
+program = WholeProgram(("true",), "/")
+print(whole_programs.run(fakes.FakeDevice.info, task, program, lambda _: None, lambda *_: None).message)
+"""
+
+
+def test_a_run_that_cannot_make_its_folder_is_an_error() -> None:
+    """The process leads its group, as a worker does, which is killed where a program is left."""
+    command = [sys.executable, "-c", NO_FOLDER]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
+    assert (done.returncode, done.stdout[:12]) == (0, "cannot write"), done.stderr
+
+
 def test_each_variable_has_a_name_of_its_own(suite: Workshop) -> None:
     path = suite.write("variables.cu", VARIABLES)
     program = programs.compile(Source(str(path), kernels=("sum",)))

@@ -183,7 +183,8 @@ def _killed_with_this_process() -> Iterator[Callable[[Path], None]]:
         try:
             yield watch
         finally:
-            guard.communicate("the program has ended\n")
+            # Two lines: there is no mark before where the folder could not be made.
+            guard.communicate("the program has ended\n" * 2)
 
 
 def _error(outcome: Outcome, error: GpuregressError, details: Sequence[str] = ()) -> Outcome:
