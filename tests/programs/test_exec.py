@@ -188,6 +188,17 @@ print([*launch("overrun", 8, small)][0].value, driver.cuCtxSynchronize()[0].valu
     assert fault.number == 1
 
 
+def test_no_fault_is_lost_where_a_program_does_not_wait(program: Program) -> None:
+    done = program.run("""
+function = check(driver.cuModuleGetFunction(module, b"overrun"))
+large, small = (int(check(driver.cuMemAlloc(size))) for size in (32, 16))
+for memory in [*[large] * 1000, small]:
+    check(driver.cuLaunchKernel(function, 1, 1, 1, 8, 1, 1, 0, 0, ((memory,), (ctypes.c_void_p,)), 0))
+os._exit(0)
+""")
+    assert done.returncode == 3
+
+
 @pytest.mark.parametrize(
     ("body", "checks", "what"),
     [
