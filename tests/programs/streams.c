@@ -132,6 +132,13 @@ static void host_writes(void) {
     *pinned = 9;
 }
 
+static void host_fill(void) {
+    *pinned = 0;
+    if (is_ordered) CHECK(cuMemsetD8_v2((Address)pinned, 1, 1)); /* it waits, for the program sees this memory */
+    else CHECK(cuMemsetD8Async((Address)pinned, 1, 1, streams[0]));
+    CHECK(cuMemsetD8_v2(to, *pinned, 1));
+}
+
 static void increase(void *number) { ++*(int *)number; }
 
 static void host_function(void) {
@@ -214,7 +221,7 @@ static int wait_for_fault(const char *call) {
 static const struct { const char *name; void (*body)(void); } pairs[] = {
     {"launches", launches}, {"copy", copy}, {"fill", fill}, {"legacy", legacy}, {"early_event", early_event},
     {"unrecorded_event", unrecorded_event}, {"synchronized", synchronized}, {"threads", threads},
-    {"host_reads", host_reads}, {"host_writes", host_writes}, {"host_function", host_function}, {"freed", freed},
+    {"host_fill", host_fill}, {"host_reads", host_reads}, {"host_writes", host_writes}, {"host_function", host_function}, {"freed", freed},
     {"graph_launches", graph_launches}, {"legacy_wait", legacy_wait}, {"legacy_host_function", legacy_host_function},
 };
 

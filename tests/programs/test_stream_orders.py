@@ -18,7 +18,7 @@ OF_DEVICE = (
     "launches", "copy", "fill", "legacy", "legacy_wait", "early_event", "unrecorded_event", "synchronized", "threads",
     "graph_launches",
 )  # fmt: skip
-OF_HOST = ("host_reads", "host_writes", "host_function", "legacy_host_function")
+OF_HOST = ("host_fill", "host_reads", "host_writes", "host_function", "legacy_host_function")
 
 
 @pytest.fixture(scope="module")

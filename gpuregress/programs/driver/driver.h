@@ -124,6 +124,8 @@ typedef struct Region {
 
 Region *find_region(Address address);
 Region *find_start(Address address);
+/* The managed, pinned or registered memory at an address, which the program reads and writes itself; NULL: other memory. */
+Region *find_visible(Address address);
 /* The place of a stretch of memory in this process; NULL where no region has all of it. */
 char *device_bytes(Address address, size_t size);
 /* The same, for host memory, too. */

@@ -297,10 +297,14 @@ static Result allocate_host(void **pointer, size_t size, unsigned flags) {
     return SUCCESS;
 }
 
+Region *find_visible(Address address) {
+    Region *region = find_region(address);
+    return region && region->kind != DEVICE_MEMORY && region->kind != VARIABLE ? region : NULL;
+}
+
 static Region *find_host(const void *pointer) {
-    Region *region = find_region((Address)pointer);
-    if (region && region->kind != DEVICE_MEMORY && region->kind != VARIABLE) return region;
-    return registered(pointer, 1);
+    Region *region = find_visible((Address)pointer);
+    return region ? region : registered(pointer, 1);
 }
 
 EXPORTED Result cuMemHostAlloc(void **pointer, size_t size, unsigned flags) { return allocate_host(pointer, size, flags); }
