@@ -92,7 +92,8 @@ def new_command(
         console.say(f"the source's {other}device functions: {', '.join(drafts[0].functions)} (--function NAME, or '*')")
     written = [draft for draft in drafts if not draft.is_kept and not draft.refusal]
     if written and not draft_only:
-        _try(project, written, device, time.monotonic() - start)
+        with session.keeping_workers():
+            _try(project, written, device, time.monotonic() - start)
 
 
 def _build_options(project: Project, source: Path, commands: Path | None) -> BuildOptions:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuregress.execution.workers import worker_spawn
 from gpuregress.execution.workers.pool import CasePool, WorkerPool
+from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import DeviceError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import RunSummary
-from gpuregress.gpu.records import replace
+from gpuregress.gpu.records import MutableRecord, replace
 from gpuregress.jobs import plan
 from gpuregress.jobs.plan import CaseOverrides, Plan
 from gpuregress.session import device_slots, workflow
@@ -31,6 +33,27 @@ MACHINERY = Machinery()
 """A test puts another one here."""
 
 
+class _KeptWorkers(MutableRecord):
+    """The workers that several runs share, as soon as the first one has started them."""
+
+    held: contextlib.ExitStack
+    stop: StopSignal
+    slots: tuple[DeviceSlot, ...] = ()
+    pool: WorkerPool | None = None
+
+
+_kept: ContextVar[_KeptWorkers | None] = ContextVar("kept_workers", default=None)
+
+
+@contextlib.contextmanager
+def keeping_workers() -> Iterator[None]:
+    """Keep the workers of a run for the next ones on the same devices, until the block is over."""
+    with contextlib.ExitStack() as held:
+        kept = _KeptWorkers(held, held.enter_context(StopSignal()))
+        held.callback(_kept.reset, _kept.set(kept))
+        yield
+
+
 def run(
     project: Project,
     cases: Plan | Sequence[str],
@@ -39,7 +62,7 @@ def run(
     listen: Listener = ignore,
     stop: StopSignal | None = None,
 ) -> RunSummary:
-    """Run cases and reach a verdict on each; no worker is left when it returns.
+    """Run cases and reach a verdict on each; no worker is left when it returns, but for `keeping_workers`.
 
     Args:
         project: whose jobs, baselines and runs.
@@ -66,8 +89,9 @@ def run(
     if address is None:
         address = project.settings.cluster.scheduler
     with contextlib.ExitStack() as held:
+        kept = _kept.get()
         if stop is None:
-            stop = held.enter_context(StopSignal())
+            stop = kept.stop if kept is not None else held.enter_context(StopSignal())
         scratch = held.enter_context(storage.scratch())
         pool: CasePool
         if address:
@@ -84,7 +108,7 @@ def run(
                     plan.make(project, request.selectors, overrides=overrides, keep_going=True)
                 raise
             devices = device_slots.with_block_order(devices, request.block_order)
-            pool = held.enter_context(WorkerPool(devices.slots, scratch, command=MACHINERY.command, stop=stop))
+            pool = held.enter_context(_worker_pool(devices.slots, scratch, stop))
             pool.warm(1)  # the first worker starts while the jobs are planned
         context = RunContext(
             project=project,
@@ -96,6 +120,24 @@ def run(
             pool=pool,
         )
         return workflow.execute(context)
+
+
+@contextlib.contextmanager
+def _worker_pool(slots: tuple[DeviceSlot, ...], scratch: Path, stop: StopSignal) -> Iterator[WorkerPool]:
+    """The workers on this machine: those that are kept, or others that end with the run."""
+    kept = _kept.get()
+    if kept is None or kept.stop is not stop or kept.slots not in ((), slots):
+        with WorkerPool(slots, scratch, command=MACHINERY.command, stop=stop) as pool:
+            yield pool
+        return
+    if kept.pool is None or kept.pool.is_lost:
+        folder = kept.held.enter_context(storage.scratch())
+        pool = WorkerPool(slots, folder, command=MACHINERY.command, stop=stop, keeps_faulted=True)
+        kept.pool, kept.slots = kept.held.enter_context(pool), slots
+    try:
+        yield kept.pool
+    finally:
+        kept.pool.abandon()
 
 
 def _cluster_pool(address: str, project: Project, request: RunRequest, scratch: Path, stop: StopSignal) -> ClusterPool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import (
     compiler_messages,
     cxx_declarations,
+    debug_types,
     include_scanner,
     kernel_text,
     local_arrays,
@@ -29,9 +31,13 @@ from gpuregress.toolchain.host_code import path_macros, unknown_names
 from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder, words
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.nvrtc_options import NvrtcResult, inputs, options_for, search_folders, split_options
+from gpuregress.toolchain.precompiled_headers import PrecompiledHeaders
 
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
+
+_NAMES_FILE = "__nv_name_map"
+"""The file that NVRTC names in errors of what it is asked for."""
 
 _asks_names_last: ContextVar[bool] = ContextVar("asks_names_last", default=False)
 
@@ -192,6 +198,8 @@ def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> s
 
 def _local_arrays(source: Source, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
     """Find the edits that make local arrays variables of their own; few programs need a second compilation for it."""
+    if source.options[-len(debug_types.OPTIONS) :] == debug_types.OPTIONS:
+        return ()  # it is compiled for its types, and does not run
     if not local_arrays.has_several_offsets(ptx):
         return ()
     texts = {path: local_arrays.with_gaps(text) for path, text in unit.headers.items()}
@@ -217,7 +225,8 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
         builder.drop(())
     skipped = _skip_refused(builder, source)
     was_partial = builder.is_partial
-    attempts = [_attempt(nvrtc, source, builder.unit(), folders)]
+    may_be_refused = was_partial or skipped > 0
+    attempts = [_attempt(nvrtc, source, builder.unit(), folders, may_be_refused=may_be_refused)]
     while attempts[-1].result is None and skipped + len(attempts) < _MOST_ATTEMPTS:
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
         is_asked = bool(source.kernels or source.symbols or source.harness.strip())
@@ -256,7 +265,9 @@ def _unparsed(source: Source) -> tuple[object, ...]:
 
 
 def _all_texts(source: Source, unit: TranslationUnit) -> tuple[object, ...]:
-    return (unit, inputs(source).contents, options_for(source), search_folders(source))
+    """Return what decides the compiler's errors: debug information does not."""
+    options = [option for option in options_for(source) if option not in debug_types.OPTIONS]
+    return (unit, inputs(source).contents, options, search_folders(source))
 
 
 def _builder(source: Source, files: SourceInputs, text: str) -> UnitBuilder:
@@ -274,26 +285,31 @@ def _attempt(
     unit: TranslationUnit,
     folders: tuple[Path, ...],
     signatures: Mapping[str, str] | None = None,
+    *,
+    may_be_refused: bool = True,
 ) -> _Attempt:
     """Compile texts once; again with the signatures of kernels whose names turn out to be overloaded."""
     path = folders[0] / Path(source.path).name
     texts = (unit.text, *unit.headers.values())
     headers = _given_headers(source, unit, folders)
     asked = name_expressions(() if source.harness else source.kernels, signatures or {})
-    # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
-    text = f'{_UNIT}#line 1 "{path.name}"\n{unit.text}{source.harness}{asked.text}'
     contents = inputs(source).contents
     implied = host_headers.implied((*texts, *(content.decode(errors="replace") for content in contents[1:])))
-    precompiled = precompiled_headers.find(unit.text, _options(source, folders), headers, contents[1:])
+    options = _options(source, folders)
+    precompiled = precompiled_headers.find(unit.text, options, headers, contents[1:], may_be_refused=may_be_refused)
+
+    def compile_text(body: str = unit.text, directives: str = "", more_options: Sequence[str] = ()) -> _Attempt:
+        # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
+        text = f'{implied}{directives}{_UNIT}#line 1 "{path.name}"\n{body}{source.harness}{asked.text}'
+        program = _program(nvrtc, text, path, headers)
+        return _compile(nvrtc, program, source, unit, folders, asked, more_options)
+
     attempt = None
     if precompiled is not None:
-        program = _program(nvrtc, f"{implied}{precompiled.text}{text}", path, headers)
-        attempt = _compile(nvrtc, program, source, unit, folders, asked, precompiled.options(nvrtc))
-        precompiled.note(attempt.log, path.name, is_compiled=attempt.result is not None)
-        if attempt.result is None or not precompiled.is_usable:
-            attempt = None
-    if attempt is None:
-        attempt = _compile(nvrtc, _program(nvrtc, f"{implied}{text}", path, headers), source, unit, folders, asked)
+        options_for_headers = precompiled.options(nvrtc)
+        compile_once = functools.partial(compile_text, precompiled.rest, precompiled.directives, options_for_headers)
+        attempt = _precompiled(source, path, precompiled, compile_once)
+    attempt = attempt or compile_text()
     if attempt.result is None and signatures is None and compiler_messages.OVERLOADED in attempt.log:
         declared: list[Declaration] = []
         for content in texts:
@@ -302,6 +318,57 @@ def _attempt(
         again = _attempt(nvrtc, source, unit, folders, known) if known else attempt
         return again if again.result is not None else attempt
     return attempt
+
+
+def _precompiled(
+    source: Source, path: Path, precompiled: PrecompiledHeaders, compile_once: Callable[[], _Attempt]
+) -> _Attempt | None:
+    """Compile with precompiled headers; None where a compilation without them may say something else.
+
+    Args:
+        source: what is compiled.
+        path: its name before the first `#line`, where it includes the headers; elsewhere it has no folder.
+        precompiled: the headers.
+        compile_once: compiles with them.
+    """
+    attempt = compile_once()
+    place = re.escape(str(path))
+    if re.search(rf'^{place}\(|\bline \d+ of "?{place}(?!\w)', attempt.log, re.MULTILINE):
+        precompiled.give_up()
+        return None
+    has_warnings = precompiled.has_warnings(attempt.log, path.name)
+    if precompiled.is_known:
+        attempt = _with_log(attempt, precompiled.with_warnings(attempt.log), source)
+    elif has_warnings and attempt.result is not None:
+        precompiled.note_warnings(attempt.log, compile_once().log)
+    else:
+        precompiled.note(has_warnings=has_warnings, is_compiled=attempt.result is not None)
+    is_whole = precompiled.is_usable
+    if attempt.result is None:
+        is_whole = _has_all_errors(attempt.log, source, path.parent)
+    return attempt if is_whole else None
+
+
+def _with_log(attempt: _Attempt, log: str, source: Source) -> _Attempt:
+    result = attempt.result
+    if result is not None:
+        result = replace(result, warnings=compiler_messages.locations(log, source).strip())
+    return replace(attempt, log=log, result=result)
+
+
+def _has_all_errors(log: str, source: Source, folder: Path) -> bool:
+    """Tell whether precompiled headers change nothing in a log: no error of a header, but for one that is missing.
+
+    Args:
+        log: of a compilation with them.
+        source: what was compiled.
+        folder: where it is.
+    """
+    if compiler_messages.is_catastrophic(log):
+        return True
+    files = {file for file, _ in compiler_messages.error_places(log, source, (folder,))}
+    path = folder / Path(source.path).name
+    return bool(files) and files <= {path, Path(HARNESS_FILE), Path(_NAMES_FILE)}
 
 
 def _program(nvrtc: Any, text: str, path: Path, headers: Mapping[str, str]) -> Any:

@@ -4,8 +4,10 @@ NVRTC parses the directives at the begin of a source, with what they include, an
 compilations in the same process read that file. NVRTC checks the options and the files on disk itself, but not the
 headers that it is given as text, so each set of those has a folder of its own.
 
-The directives are put before the source once more, because NVRTC precompiles nothing after a `#line`. What differs by
-that, an error or a warning of a header, is left to a compilation without precompiled headers.
+The directives are put before the source's first `#line`, because NVRTC precompiles nothing after one, and the source
+has empty lines in their place: a macro or a header without a guard may mean something else the second time. An error of
+a header, and what the compiler says of the directives, is left to a compilation without precompiled headers. The
+compiler's warnings of headers are kept, and added to the log of each compilation that reads the file.
 
 Host code that the grammar does not know is found by the compiler's errors. Where texts were refused as they are, the
 errors are the same whatever is asked of them, but for those of instances of templates.
@@ -36,19 +38,30 @@ _QUIET = "639,20283"
 
 _LAST = "#pragma nv_hdrstop\n"
 _OPENING = ("if", "ifdef", "ifndef")
-_WARNING = re.compile(r"^(?P<file>[^\s(][^(\n]*)\(\d+\): warning", re.MULTILINE)
+_OPEN_COMMENT = re.compile(r"/\*(?:(?!\*/).)*\Z|//.*\\[ \t]*\Z")
+"""At the end of a line: it goes on in the next one."""
+_LOST = re.compile(rb"\bpragma\s+(?:pack|nv_abi)\b|\b_Pragma\b[^\n]*\b(?:pack|nv_abi)\b")
+"""Pragmas whose effect NVRTC 13.5 does not keep: with `--pch`, `pack(pop)` in a header has none, for instance."""
+_PRAGMA_OF_MACRO = re.compile(rb"\b_Pragma\s*\(\s*[^\s\"]")
+_REMARK = re.compile(r"^Remark: The warnings can be suppressed.*\n\n?", re.MULTILINE)
+"""It follows the first warning of a log."""
+_WARNING = re.compile(r"^(?:(?P<file>[^\s(][^(\n]*)\(\d+\): w|W)arning.*", re.MULTILINE)
+"""The compiler names no file where the type is its own."""
 
 _folder: ContextVar[Path | None] = ContextVar("precompiled_headers", default=None)
 _seen: set[Path] = set()
-"""Folders of headers that were parsed once: to write the file costs a quarter of a compilation, for some not needed."""
+"""Folders of headers that were parsed once."""
 _refused: set[Path] = set()
+_warnings: dict[Path, str] = {}
+"""Folder → the warnings of its headers."""
 _places: dict[str, tuple[ErrorPlace, ...]] = {}
 
 
 class PrecompiledHeaders(Record):
-    """The directives that are precompiled, and the folder of the result."""
+    """The directives that are precompiled, the source with empty lines in their place, and the folder of the result."""
 
-    text: str
+    directives: str
+    rest: str
     folder: Path
 
     def options(self, nvrtc: Any) -> list[str]:
@@ -60,17 +73,58 @@ class PrecompiledHeaders(Record):
         nvrtc.nvrtcSetPCHHeapSize(_HEAP_BYTES)
         return ["--pch", f"--pch-dir={self.folder}", "--pch-messages=false", f"--diag-suppress={_QUIET}"]
 
-    def note(self, log: str, source_name: str, *, is_compiled: bool) -> None:
-        """Give up headers of which the compiler warns: where they are precompiled, it would not.
+    @property
+    def is_known(self) -> bool:
+        """Whether the warnings of the headers are known, which the compiler writes only where it parses them."""
+        return self.folder in _warnings
+
+    def has_warnings(self, log: str, source_name: str) -> bool:
+        """Tell whether the compiler warns of a header.
 
         Args:
-            log: of a compilation with them.
+            log: of a compilation.
             source_name: the name of the source in the log.
+        """
+        return any(match["file"] != source_name for match in _WARNING.finditer(log))
+
+    def give_up(self) -> None:
+        """Precompile these headers no more."""
+        _refused.add(self.folder)
+
+    def note(self, *, has_warnings: bool, is_compiled: bool) -> None:
+        """Note the first compilation; headers are given up that are refused, or whose warnings cannot be told.
+
+        Args:
+            has_warnings: whether the compiler warned of a header.
             is_compiled: whether that went well; where the headers themselves are refused, no file was written.
         """
-        is_silent = all(match["file"] == source_name for match in _WARNING.finditer(log))
-        if not is_silent or not (is_compiled or any(self.folder.iterdir())):
-            _refused.add(self.folder)
+        if has_warnings or not (is_compiled or any(self.folder.iterdir())):
+            self.give_up()
+        else:
+            _warnings[self.folder] = ""
+
+    def note_warnings(self, first: str, second: str) -> None:
+        """Note the warnings of the headers: what only the first one of two equal compilations says.
+
+        Args:
+            first: the log of the compilation that wrote the file.
+            second: that of one that read it.
+        """
+        rest = _REMARK.sub("", second)
+        warnings = first.removesuffix(rest)
+        if first == warnings + rest:
+            _warnings[self.folder] = warnings
+        else:
+            self.give_up()
+
+    def with_warnings(self, log: str) -> str:
+        """Return the log of a compilation that read the file, with the warnings of the headers.
+
+        Args:
+            log: as the compiler wrote it.
+        """
+        warnings = _warnings[self.folder]
+        return log if warnings in log else warnings + _REMARK.sub("", log)
 
     @property
     def is_usable(self) -> bool:
@@ -93,15 +147,21 @@ def precompiling(folder: Path | None) -> Iterator[None]:
 
 
 def find(
-    text: str, options: Sequence[str], headers: Mapping[str, str], contents: Sequence[bytes]
+    text: str,
+    options: Sequence[str],
+    headers: Mapping[str, str],
+    contents: Sequence[bytes],
+    *,
+    may_be_refused: bool = False,
 ) -> PrecompiledHeaders | None:
-    """Return what of a source can be precompiled; None where that is nothing, or the first time that it is seen.
+    """Return what of a source can be precompiled; None where that is nothing.
 
     Args:
         text: of the source.
         options: of the compiler, with the folders of the search.
         headers: those that the compiler is given as text.
         contents: of the project's files.
+        may_be_refused: nothing is precompiled the first time that this is seen: an error costs a second compilation.
     """
     above = _folder.get()
     if above is None:
@@ -109,15 +169,20 @@ def find(
     directives = leading_directives(text)
     if not directives:
         return None
+    if any(map(_changes_lost_state, (directives.encode(), *contents, *(one.encode() for one in headers.values())))):
+        return None
     digest = hashlib.sha256(json.dumps([directives, list(options), sorted(headers.items())]).encode())
     for content in contents:
         digest.update(hashlib.sha256(content).digest())
     folder = above / digest.hexdigest()
-    headers_of_source = PrecompiledHeaders(f"{directives}{_LAST}", folder)
+    empty_lines = "\n" * directives.count("\n")
+    rest = f"{empty_lines}{text[len(directives) :]}"
+    headers_of_source = PrecompiledHeaders(f"{directives}{_LAST}", rest, folder)
     if not headers_of_source.is_usable:
         return None
-    if folder not in _seen:
-        _seen.add(folder)
+    is_new = folder not in _seen
+    _seen.add(folder)
+    if is_new and may_be_refused:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     return headers_of_source
@@ -137,9 +202,14 @@ def leading_directives(text: str) -> str:
             depth += 1
         elif directive.word == "endif":
             depth -= 1
-        if depth == 0 and directive.word in ("include", "endif"):
+        line = source.text[directive.start : directive.end]
+        if depth == 0 and directive.word in ("include", "endif") and not _OPEN_COMMENT.search(line):
             end = directive.end
     return f"{source.text[:end]}\n" if end else ""
+
+
+def _changes_lost_state(content: bytes) -> bool:
+    return _LOST.search(content) is not None or _PRAGMA_OF_MACRO.search(content) is not None
 
 
 def note_refusal(texts: Sequence[object], places: tuple[ErrorPlace, ...]) -> None:

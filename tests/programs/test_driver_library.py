@@ -175,6 +175,32 @@ def test_copies_of_two_threads_are_all_noted(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
+def test_each_thread_waits_for_its_own_launches(tmp_path: Path) -> None:
+    body = """
+    enum { THREADS = 4, ROUNDS = 200 };
+    static void *in_thread(void *argument) {
+        CHECK(cuCtxSetCurrent(context));
+        Address from = memory(4), to = memory(4);
+        for (int round = 0; round < ROUNDS; round++) {
+            int value = -1;
+            CHECK(cuMemcpyHtoD_v2(from, &round, 4));
+            launch("copy", 1, to, from);
+            CHECK(cuMemcpyDtoH_v2(&value, to, 4));
+            EXPECT(value == round);
+        }
+        return NULL;
+    }
+    int main(void) {
+        pthread_t threads[THREADS];
+        start();
+        for (int index = 0; index < THREADS; index++) pthread_create(&threads[index], NULL, in_thread, NULL);
+        for (int index = 0; index < THREADS; index++) pthread_join(threads[index], NULL);
+        return 0;
+    }"""
+    done = _exec(tmp_path, body)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
 def test_odd_addresses_sizes_and_stacks(tmp_path: Path) -> None:
     body = """
     static void *in_thread(void *argument) {

@@ -14,7 +14,7 @@ from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import CaseSettings, Rule
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.spec.overrides import of_texts
-from gpuregress.session import accepting
+from gpuregress.session import accepting, session
 from gpuregress.session.events import Event, Judged, Planned, Started
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.run_request import Machinery, RunRequest
@@ -141,3 +141,17 @@ def test_a_job_that_is_infeasible_as_a_whole_is_told(bench: Bench) -> None:
     assert summary.exit_code == 5
     assert "fake: all of its 2 cases are infeasible: nothing of it was run" in summary.notes
     assert bench.run(*cases, fakes.case("fault")).notes == ()
+
+
+def test_kept_workers_serve_one_run_after_the_other(bench: Bench) -> None:
+    def counted() -> str:
+        """Return which case of its worker a case was."""
+        (verdict,) = bench.run(fakes.case("count")).verdicts
+        assert verdict.outcome is not None
+        return Path(verdict.outcome.dumps[0].path).read_text().split()[-1]
+
+    with session.keeping_workers():
+        assert [counted(), counted()] == ["1.0", "2.0"]
+        bench.run(fakes.case("fault"))
+        assert counted() == "1.0"
+    assert counted() == "1.0"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.errors import CompileError
-from gpuregress.toolchain import nvrtc, nvrtc_options
+from gpuregress.toolchain import nvrtc, nvrtc_options, programs
 from tests.toolchain.conftest import Write
 
 
@@ -193,6 +193,21 @@ def _attempted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
     monkeypatch.setattr(nvrtc, "_attempt", counted)
     return units
+
+
+def test_local_arrays_of_a_program_for_its_types_are_left_alone(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    units = _attempted(monkeypatch)
+    text = """__global__ void k(int* y, int n) {
+        int a[5], b[5];
+        for (int i = 0; i < 5; ++i) { a[i] = y[i]; b[i] = y[5 + i]; }
+        y[0] = a[n] + b[n];
+    }"""
+    source = write(text, kernels=("k",))
+    assert nvrtc.compile_source(source, text).local_arrays
+    assert len(units) == 2
+    typed = programs.with_debug_types(source)
+    assert not nvrtc.compile_source(typed, text).local_arrays
+    assert len(units) == 3
 
 
 HOST_TYPE = "struct Host { Gone x; };\n"

@@ -9,7 +9,7 @@ import pytest
 
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import Source
-from gpuregress.toolchain import nvrtc, precompiled_headers
+from gpuregress.toolchain import debug_types, nvrtc, precompiled_headers
 from gpuregress.toolchain.nvrtc_options import NvrtcResult
 
 pytest.importorskip("cuda.bindings.nvrtc")
@@ -32,9 +32,9 @@ template <typename T> __global__ void scale(T *x, int n) {
 HEADER = "#pragma once\n#define SCALE 3\ntemplate <typename T> __device__ T scaled(T x) { return x * T(SCALE); }\n"
 
 
-def _compiled(folder: Path, kernel: str) -> NvrtcResult:
+def _compiled(folder: Path, kernel: str, *options: str) -> NvrtcResult:
     path = folder / "scale.cu"
-    return nvrtc.compile_source(Source(str(path), kernels=(kernel,)), path.read_text())
+    return nvrtc.compile_source(Source(str(path), kernels=(kernel,), options=options), path.read_text())
 
 
 @pytest.fixture
@@ -48,9 +48,11 @@ def test_a_source_gives_the_same_with_precompiled_headers(folder: Path) -> None:
     expected = [_compiled(folder, kernel) for kernel in ("scale<float>", "scale<double>")]
     above = folder / "precompiled"
     with precompiled_headers.precompiling(above):
+        assert _compiled(folder, "scale<float>") == expected[0]
+        assert len(list(above.rglob("*.pch"))) == 1
         for _ in range(2):
             assert [_compiled(folder, kernel) for kernel in ("scale<float>", "scale<double>")] == expected
-    assert len(list(above.rglob("*.pch"))) == 1  # it was written at the second time, and read twice
+    assert len(list(above.rglob("*.pch"))) == 1
     (folder / "scale.h").write_text(HEADER.replace("SCALE 3", "SCALE 4"))
     changed = _compiled(folder, "scale<float>")
     assert changed.ptx != expected[0].ptx
@@ -59,24 +61,100 @@ def test_a_source_gives_the_same_with_precompiled_headers(folder: Path) -> None:
             assert _compiled(folder, "scale<float>") == changed
 
 
-def test_warnings_of_a_header_are_not_lost(folder: Path) -> None:
-    (folder / "scale.h").write_text(f"{HEADER}__device__ inline int odd() {{ int unused = 1; return 2; }}\n")
-    expected = _compiled(folder, "scale<float>")
-    assert "scale.h:4" in expected.warnings
+@pytest.mark.parametrize("body", ["", "int idle = 1; "])
+@pytest.mark.parametrize("guard", ["#pragma once\n", "#define AGAIN(x) x\n"])
+def test_warnings_of_a_header_are_not_lost(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, body: str, guard: str
+) -> None:
+    text = SOURCE.replace('"scale.h"', '"scale.h"\n#include "odd.h"').replace("int i =", f"{body}int i =")
+    (folder / "scale.cu").write_text(text)
+    (folder / "odd.h").write_text(f"{guard}#ifdef __CUDA_ARCH__\n#warning odd\n#endif\n")
+    function = "__device__ inline int odd() { int unused = 1; return 2; }\n"
+    function += "__device__ inline double even(double4 x) { return x.x; }\n"  # deprecated, by the compiler itself
+    (folder / "scale.h").write_text(f"{HEADER}{function}")
+    kernels = ("scale<float>", "scale<double>", "scale<float>")
+    expected = [_compiled(folder, kernel) for kernel in kernels]
+    assert "scale.h:4" in expected[0].warnings
+    assert "double4" in expected[0].warnings
+    compile_once = nvrtc._compile
+    are_precompiled: list[bool] = []
+
+    def counted(*arguments: Any) -> Any:
+        """Note whether the headers are precompiled."""
+        are_precompiled.append(bool(arguments[-1]))
+        return compile_once(*arguments)
+
+    monkeypatch.setattr(nvrtc, "_compile", counted)
+    with precompiled_headers.precompiling(folder / "precompiled"):
+        assert [_compiled(folder, kernel) for kernel in kernels] == expected
+    assert are_precompiled == [True] * 4  # the second compilation shows what the first one alone says
+
+
+COUNTED = "#ifdef LEVEL\n#undef LEVEL\n#define LEVEL 2\n#else\n#define LEVEL 1\n#endif\n"
+ONCE = "#pragma once\n#define LEVEL sizeof(Odd)\n"
+PACKED = "struct Packed { char a; int b; };\n"
+
+
+@pytest.mark.parametrize(
+    ("directives", "header"),
+    [
+        (f'{COUNTED}#include "level.h"\n', ""),
+        ('#include "level.h"\n', COUNTED),
+        ('#define LEVEL 1\n#warning odd\n#include "level.h"\n#undef LEVEL\n#define LEVEL 2\n', "#pragma once\n"),
+        ('#define LEVEL 1\n#include "level.h"\n', "#undef LEVEL\n#define LEVEL 2\n#define LEVEL 3\n"),
+        ('#define LEVEL 1\n#include "level.h" // \\\n int f(\n', ""),
+        ('#define LEVEL 1\n#include "level.h" /*\n int f(*/\n', ""),
+        ('#include "level.h"\n', f"{ONCE}#pragma pack(push, 1)\n{PACKED}#pragma pack(pop)\n"),
+        ('#include "level.h"\n', f'{ONCE}_Pragma("pack(1)")\n'),
+        ('#include "level.h"\n', f"{ONCE}#define P(x) _Pragma(#x)\nP(pack(1))\n"),
+        ('#include "level.h"\n', "#pragma once\n#define LEVEL called(x[1])\n#pragma nv_abi preserve_n_data(3)\n"),
+    ],
+)
+def test_directives_mean_the_same_if_they_are_precompiled(tmp_path: Path, directives: str, header: str) -> None:
+    (tmp_path / "level.h").write_text(header)
+    (tmp_path / "scale.cu").write_text(
+        f"{directives}struct Odd {{ char a; int b; }};\n"
+        "__device__ __noinline__ int called(int n) { return n * threadIdx.x; }\n"
+        "__global__ void scale(int *x) { x[0] *= LEVEL; }\n"
+    )
+    expected = _compiled(tmp_path, "scale")
+    with precompiled_headers.precompiling(tmp_path / "precompiled"):
+        for _ in range(2):
+            assert _compiled(tmp_path, "scale") == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "kernel"),
+    [("gone", "scale<float>"), ("x", "scale<Gone>"), ("x; }\n#include <gone.h>\n", "scale<float>")],
+)
+def test_errors_are_those_of_a_compilation_without(folder: Path, header: str, kernel: str) -> None:
+    (folder / "scale.h").write_text(HEADER.replace("return x", f"return {header}"))
+    with pytest.raises(CompileError) as expected:
+        _compiled(folder, kernel)
     with precompiled_headers.precompiling(folder / "precompiled"):
         for _ in range(3):
-            assert _compiled(folder, "scale<float>") == expected
-
-
-def test_errors_are_those_of_a_compilation_without(folder: Path) -> None:
-    (folder / "scale.h").write_text(HEADER.replace("return x", "return gone"))
-    with pytest.raises(CompileError) as expected:
-        _compiled(folder, "scale<float>")
-    with precompiled_headers.precompiling(folder / "precompiled"):
-        for _ in range(2):
             with pytest.raises(CompileError) as caught:
-                _compiled(folder, "scale<float>")
-            assert str(caught.value) == str(expected.value)
+                _compiled(folder, kernel)
+            assert (str(caught.value), caught.value.log) == (str(expected.value), expected.value.log)
+
+
+@pytest.mark.parametrize(("header", "kernel"), [("x", "scale<Gone>"), ("x; }\n#include <gone.h>\n", "scale<float>")])
+def test_errors_that_are_no_headers_are_taken_from_a_compilation_with_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, header: str, kernel: str
+) -> None:
+    (folder / "scale.h").write_text(HEADER.replace("return x", f"return {header}"))
+    compile_once = nvrtc._compile
+    made: list[Any] = []
+
+    def counted(*arguments: Any) -> Any:
+        """Note the compilations."""
+        made.append(arguments)
+        return compile_once(*arguments)
+
+    monkeypatch.setattr(nvrtc, "_compile", counted)
+    with precompiled_headers.precompiling(folder / "precompiled"), pytest.raises(CompileError):
+        _compiled(folder, kernel)
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize(
@@ -111,13 +189,14 @@ def test_host_code_is_refused_once_for_all_kernels_of_a_source(
     refused: list[bool] = []
     attempt = nvrtc._attempt
 
-    def counted(*arguments: Any) -> Any:
+    def counted(*arguments: Any, **options: Any) -> Any:
         """Note whether an attempt was refused."""
-        made = attempt(*arguments)
+        made = attempt(*arguments, **options)
         refused.append(made.result is None)
         return made
 
     monkeypatch.setattr(nvrtc, "_attempt", counted)
     with precompiled_headers.precompiling(tmp_path / "precompiled"):
         assert [_compiled(tmp_path, kernel) for kernel in ("scale<float>", "scale<double>")] == expected
-    assert refused == [True, False, False]
+        _compiled(tmp_path, "scale<float>", *debug_types.OPTIONS)
+    assert refused == [True, False, False, False]

@@ -460,7 +460,7 @@ def test_a_lack_of_memory_is_not_remembered(write: Write, monkeypatch: pytest.Mo
     source = write("__global__ void k() {}\n", kernels=("k",))
     real = nvrtc._attempt
 
-    def exhausted(_nvrtc: object, _source: Source, unit: TranslationUnit, *_: object) -> object:
+    def exhausted(_nvrtc: object, _source: Source, unit: TranslationUnit, *_: object, **_named: object) -> object:
         return nvrtc._Attempt(unit, None, "nvrtc: error: NVRTC_ERROR_OUT_OF_MEMORY", is_refused=False)
 
     monkeypatch.setattr(nvrtc, "_attempt", exhausted)

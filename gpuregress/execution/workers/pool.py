@@ -167,17 +167,22 @@ class CasePool(ABC):
         self._waiting = deque(tasks)
         self._feed = feed
         self._until = until
-        if feed is not None and feed.fileno() >= 0:
-            self._selector.register(feed, selectors.EVENT_READ, None)
-        while until is None or time.monotonic() < until:
-            yield from self._take()
-            yield from self._hand_out()
-            if not self._is_busy:
-                if feed is None or feed.is_over:
-                    return
-                if feed.is_ready:
-                    continue
-            yield from self._listen()
+        descriptor = -1 if feed is None else feed.fileno()
+        if descriptor >= 0:
+            self._selector.register(descriptor, selectors.EVENT_READ, None)
+        try:
+            while until is None or time.monotonic() < until:
+                yield from self._take()
+                yield from self._hand_out()
+                if not self._is_busy:
+                    if feed is None or feed.is_over:
+                        return
+                    if feed.is_ready:
+                        continue
+                yield from self._listen()
+        finally:
+            if descriptor >= 0:
+                self._selector.unregister(descriptor)
 
     def again(self, task: Task, why: str) -> None:
         """Run a task once more; its launch under way is blamed for nothing."""
@@ -297,6 +302,15 @@ class WorkerPool(CasePool):
             else:
                 worker.end()
         self._selector.close()
+
+    def abandon(self) -> None:
+        """End the workers that still run a case, which nobody waits for; the others are free for another run."""
+        self._tried.clear()
+        self._stopped.clear()
+        for state in self._slots:
+            if state.worker is not None and state.worker.task is not None:
+                state.worker.signal(signal.SIGKILL)
+                self._dismiss(state, state.worker, is_suspect=state.slot.device != "cpu")
 
     @property
     def _room(self) -> int:

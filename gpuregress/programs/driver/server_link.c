@@ -416,8 +416,8 @@ void finish_posted(void) {
     if (!has_posted) return;
     lock();
     if (has_posted) {
-        has_posted = false;
         Result result = ask(FINISH, NULL, 0, NULL);
+        has_posted = false; /* not before: other threads wait here, too, as long as it is true */
         if (result) fail_for_good(result);
     }
     unlock();

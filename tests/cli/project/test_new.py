@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
+from gpuregress.execution.workers import worker_spawn
 from gpuregress.lab.drafts import trial
 from tests.workshop import KERNEL, Workshop
 
@@ -108,7 +110,16 @@ def test_cases_without_a_turn_in_the_first_run_are_named(shop: Workshop, monkeyp
     assert "the deadline of 0 s for this first run came first" in result.stdout
 
 
-def test_sizes_that_were_found_by_trial_are_told(shop: Workshop) -> None:
+def test_sizes_that_were_found_by_trial_are_told(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    start = worker_spawn.start
+
+    def counted(device: str, *arguments: Any, **options: Any) -> worker_spawn.StartedWorker:
+        """Note the device of a worker."""
+        started.append(device)
+        return start(device, *arguments, **options)
+
+    monkeypatch.setattr(worker_spawn, "start", counted)
     shop.write(
         "app/far.cu",
         "__global__ void far(float *y, const float *x, int n) { y[threadIdx.x] = x[n * threadIdx.x]; }\n"
@@ -117,6 +128,7 @@ def test_sizes_that_were_found_by_trial_are_told(shop: Workshop) -> None:
     output = shop.call("new", str(shop.root / "app/far.cu"), "--device", "cpu").stdout
     assert re.search(r"far: x has \d+ elements now, because the kernel accessed x\[\d+\] of \d+: if that is", output)
     assert "new      far " in output
+    assert started == ["cpu"], "one worker for the first run, the trials, and the run that is shown"
 
 
 def test_a_draft_with_large_buffers_is_not_run(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -75,6 +75,36 @@ def test_code_of_one_folder_leaves_nothing_to_that_of_another(tmp_path: Path) ->
     actual = outcomes(tmp_path, *cases)
     counts = [Path(actual[case.name].dumps[0].path).read_text().split()[-1] for case in cases]
     assert counts == ["1.0", "2.0", "3.0", "1.0", "2.0", "3.0", "1.0"], "each that begins with 1 has a new process"
+
+
+class NoTasks:
+    """A feed without tasks, which has a descriptor."""
+
+    is_over = True
+    is_ready = False
+    deadline = None
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def fileno(self) -> int:
+        return self.descriptor
+
+    def take(self, room: int) -> Iterator[Task]:
+        return iter(())
+
+
+def test_a_run_leaves_nothing_to_the_next_one(tmp_path: Path) -> None:
+    feed = NoTasks(os.eventfd(0))
+    with pool(tmp_path) as made:
+        for event in made.run(tasks(tmp_path, [fakes.case("sleep")]), feed):
+            assert isinstance(event, CaseStarted)
+            break  # as at the end of a run's time
+        made.abandon()
+        ended = list(made.run(tasks(tmp_path, [fakes.case("count")]), feed))
+    os.close(feed.descriptor)
+    assert [event.case for event in ended if isinstance(event, Outcome)] == ["fake/count"]
+    assert len(ended) == 2
 
 
 def test_a_fault_is_an_outcome_and_the_next_case_has_a_fresh_worker(tmp_path: Path) -> None:

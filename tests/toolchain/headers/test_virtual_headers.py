@@ -36,6 +36,13 @@ def test_nvcc_knows_the_constants_of_math_without_an_include(write: Write) -> No
     _compile(write, "__global__ void k(double* x) { x[0] = INFINITY; x[1] = M_PI; x[2] = NAN; uint n = 1; x[n] = n; }")
 
 
+def test_templates_of_the_library_nest_as_deep_as_for_nvcc(write: Write) -> None:
+    # NVRTC's own 16 levels take its front end longer than all else of most sources.
+    text = "#include <type_traits>\nstatic_assert(_CCCL_META_UNROLL_LIMIT == 10);\n__global__ void k() {}\n"
+    _compile(write, text)
+    _compile(write, text.replace("10", "12"), defines={"_CCCL_META_UNROLL_LIMIT": "12"})
+
+
 def test_dependent_launches_are_there_from_sm_90_on(write: Write) -> None:
     text = "__global__ void k() { cudaGridDependencySynchronize(); cudaTriggerProgrammaticLaunchCompletion(); }"
     ptx = _compile(write, text, arch="sm_90a").ptx
