@@ -91,6 +91,30 @@ def test_strings_comments_and_macros_hide_nothing_and_add_nothing() -> None:
     assert [parameter.name for parameter in actual.parameters] == ["n", "c"]
 
 
+def test_macros_make_kernels_by_the_definitions_that_hold() -> None:
+    text = """
+    #ifndef HALF
+    #define KERNEL(name) __global__ void name(float *x, int n)
+    #else
+    #define KERNEL(name) __global__ void name(__half *x, int n)
+    #endif
+    KERNEL(either) {}
+    #undef KERNEL
+    #define KERNEL(name) \\
+        __global__ void name(double *x)
+    KERNEL(later) {}
+    #undef KERNEL
+    KERNEL(never) {}
+    """
+    declared = cxx_declarations.declarations(text)
+    assert [f"{one}: {one.parameters[0].type}" for one in declared] == [
+        "either: float*",
+        "later: double*",
+        "either: __half*",
+    ]
+    assert cxx_declarations.find(declared, "either", 2) is None
+
+
 def test_a_declaration_and_its_definition_are_one() -> None:
     assert len(cxx_declarations.declarations("__global__ void k(int);\n__global__ void k(int n) {}")) == 1
 
