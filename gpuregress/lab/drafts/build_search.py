@@ -34,8 +34,6 @@ _MOST_HEADERS = 40
 _MOST_NAMED = 6
 _OF_LIBRARIES = re.compile(r"__CUDA|CUB_|THRUST_|CCCL_|_CCCL|_?LIBCUDACXX|NDEBUG")
 """Macros that CUDA's own headers read."""
-STAND_INS = "stand_ins"
-"""The folder beside the jobs with files in place of headers that a build makes or brings."""
 _CONDITIONS = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:def|ndef)?\b(.*)", re.MULTILINE)
 _CUDA_OPTION = re.compile(r"(?:[A-Z]\w*_)?(?:BUILD|ENABLE|HAS|HAVE|USE|WITH)_CUDA")
 """A macro that a build defines where it compiles sources in CUDA."""
@@ -96,7 +94,8 @@ class _Search:
         self._standard: tuple[str, ...] = ()
         self._missing = ""
         self._absent: dict[str, Path | None] = {}
-        self._stand_ins = project.configs / STAND_INS
+        self._earlier: set[str] = set()
+        self._stand_ins = project.configs / header_search.STAND_INS
         self._guessed: dict[str, str] = {}
         self._classes = ""
         if not is_of_database:
@@ -141,16 +140,19 @@ class _Search:
 
     def _notes_on_stand_ins(self) -> list[str]:
         """Write a line for each header that a file stands in for; headers of one library share theirs."""
-        alike: dict[tuple[str, str], list[str]] = {}
+        alike: dict[tuple[str, str, bool], list[str]] = {}
         for header, made_from in self._absent.items():
             kind = "" if made_from is None else made_from.suffix
             library = "" if kind == ".proto" else header.rpartition("/")[0].partition("/")[0]
-            alike.setdefault((kind, library or kind or header), []).append(header)
+            group = (kind, library or kind or header, header in self._earlier)
+            alike.setdefault(group, []).append(header)
         notes: list[str] = []
         for header, *others in alike.values():
             made_from = self._absent[header]
             contents = "is empty"
-            if made_from is None and self._classes:
+            if header in self._earlier:
+                contents = "is left as it was"
+            elif made_from is None and self._classes:
                 contents = "declares the classes that the source's files name"
             elif made_from is not None and made_from.suffix == ".proto":
                 contents = f"has the enumerations of {made_from.name}"
@@ -255,7 +257,8 @@ class _Search:
         """Write a file in place of a header that the clone does not hold, and of the others of its library.
 
         All whose contents nothing tells declare the classes that the source's files name of unknown namespaces. Where
-        the kernels then do not compile, these files are removed, and the header is what is missing.
+        the kernels then do not compile, these files are removed, and the header is what is missing. A file that is
+        there, as for another source, is left as it is.
         """
         library, has_folder, _ = header.partition("/")
         form = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*["<]({re.escape(library)}/[^">]+)', re.MULTILINE)
@@ -270,13 +273,18 @@ class _Search:
                 made_from = header_search.origin_of(name, self._source.parent)
                 text = "" if made_from is None else made_headers.text_of(made_from)
                 path = self._stand_ins / name
-                if ".." in path.parts or path.exists():
+                if ".." in path.parts:
                     return False
-                storage.write_atomic(path, text.encode())
+                if path.exists():
+                    self._earlier.add(name)
+                else:
+                    storage.write_atomic(path, text.encode())
                 self._absent[name] = made_from
             self._folders[self._stand_ins] = ""
+            known = [self._stand_ins / name for name in self._earlier]
             untold = [self._stand_ins / name for name, made_from in self._absent.items() if made_from is None]
-            files = [path for path in self._files(self._options) if path not in untold]
+            untold = [path for path in untold if path not in known]
+            files = [path for path in self._files(self._options) if path not in (*known, *untold)]
             texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
             self._classes = made_headers.opaque_classes(texts, reachability.KNOWN_NAMESPACES)
             for path in untold:
@@ -286,7 +294,7 @@ class _Search:
         return True
 
     def _remove_stand_ins(self) -> None:
-        for name in self._absent:
+        for name in self._absent.keys() - self._earlier:
             (self._stand_ins / name).unlink(missing_ok=True)
         for folder, _, _ in os.walk(self._stand_ins, topdown=False):
             with contextlib.suppress(OSError):  # it has other files

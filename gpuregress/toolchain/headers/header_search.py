@@ -15,7 +15,9 @@ _MOST_FILES = 200_000
 """A clone of more files is not searched to its end."""
 _PARTS = {"cute": "cutlass"}
 """First folders of headers whose library has another name."""
-_LEFT_OUT = frozenset(("node_modules", "__pycache__", "site-packages", "runs", "baselines"))
+STAND_INS = "stand_ins"
+"""The folder beside the jobs with files in place of headers that a build makes or brings."""
+_LEFT_OUT = frozenset(("node_modules", "__pycache__", "site-packages", "runs", "baselines", STAND_INS))
 
 
 def work_tree(folder: Path) -> Path | None:

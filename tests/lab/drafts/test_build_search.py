@@ -107,6 +107,22 @@ def test_a_stand_in_declares_the_classes_that_the_source_names(tmp_path: Path) -
     assert build.notes[0].endswith("half.hpp stands in for it and declares the classes that the source's files name")
 
 
+def test_stand_ins_of_another_source_are_named_too_and_left_alone(tmp_path: Path) -> None:
+    source = f"#include <lib/a.h>\n#include <lib/b.h>\nlib::Handle* handle;\n{KERNEL.replace('N', '1')}"
+    stand_in = tmp_path / "configs/stand_ins/lib/a.h"
+    files = {"configs/stand_ins/lib/a.h": "// edited\n"}
+    build = found(tmp_path, source, files)
+    assert (build.missing_header, build.options.include) == ("", (tmp_path / "configs/stand_ins",))
+    assert build.options.origin == "NEEDED: lib/a.h, lib/b.h, for which files in stand_ins/ stand in"
+    assert [note.rpartition("; ")[2] for note in build.notes] == [
+        "configs/stand_ins/lib/a.h stands in for it and is left as it was",
+        "configs/stand_ins/lib/b.h stands in for it and declares the classes that the source's files name",
+    ]
+    assert stand_in.read_text() == "// edited\n"
+    assert found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", files).missing_header == "lib/a.h"
+    assert stand_in.read_text() == "// edited\n"
+
+
 def test_a_header_that_kernels_need_has_no_stand_in(tmp_path: Path) -> None:
     build = found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", {".gitmodules": MODULES})
     assert (build.options.include, build.missing_header) == ((), "lib/a.h")
