@@ -109,6 +109,7 @@ class _Search:
             self._missing = ""
             self._compile()
         needed = self._needed()
+        self._add_earlier_stand_ins(needed)
         notes: list[str] = []
         origins: list[str] = []
         taken = self._only_given(needed)
@@ -137,6 +138,16 @@ class _Search:
         if left_out:
             notes.append(f"left out of {self._given.origin or 'the build files'}: {'; '.join(left_out)}")
         return FoundBuild(replace(needed, origin="; ".join(origins)), tuple(notes), self._missing)
+
+    def _add_earlier_stand_ins(self, options: BuildOptions) -> None:
+        """Add the stand-ins that an earlier draft left and that the source includes, too."""
+        folder = self._stand_ins.resolve()
+        for path in self._files(options):
+            if path.resolve().is_relative_to(folder):
+                header = path.resolve().relative_to(folder).as_posix()
+                if header not in self._absent:
+                    self._earlier.add(header)
+                    self._absent[header] = header_search.origin_of(header, self._source.parent)
 
     def _notes_on_stand_ins(self) -> list[str]:
         """Write a line for each header that a file stands in for; headers of one library share theirs."""

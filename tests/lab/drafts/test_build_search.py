@@ -108,15 +108,16 @@ def test_a_stand_in_declares_the_classes_that_the_source_names(tmp_path: Path) -
 
 
 def test_stand_ins_of_another_source_are_named_too_and_left_alone(tmp_path: Path) -> None:
-    source = f"#include <lib/a.h>\n#include <lib/b.h>\nlib::Handle* handle;\n{KERNEL.replace('N', '1')}"
+    source = f"#include <lib/a.h>\n#include <lib/b.h>\n#include <c.h>\nlib::Handle* handle;\n{KERNEL.replace('N', '1')}"
     stand_in = tmp_path / "configs/stand_ins/lib/a.h"
-    files = {"configs/stand_ins/lib/a.h": "// edited\n"}
+    files = {"configs/stand_ins/lib/a.h": "// edited\n", "configs/stand_ins/c.h": ""}
     build = found(tmp_path, source, files)
     assert (build.missing_header, build.options.include) == ("", (tmp_path / "configs/stand_ins",))
-    assert build.options.origin == "NEEDED: lib/a.h, lib/b.h, for which files in stand_ins/ stand in"
+    assert build.options.origin == "NEEDED: lib/a.h, lib/b.h, c.h, for which files in stand_ins/ stand in"
     assert [note.rpartition("; ")[2] for note in build.notes] == [
         "configs/stand_ins/lib/a.h stands in for it and is left as it was",
         "configs/stand_ins/lib/b.h stands in for it and declares the classes that the source's files name",
+        "configs/stand_ins/c.h stands in for it and is left as it was",
     ]
     assert stand_in.read_text() == "// edited\n"
     assert found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", files).missing_header == "lib/a.h"
