@@ -16,6 +16,8 @@ _UNDEFINE = re.compile(r"[ \t]*#[ \t]*undef[ \t]+(\w+)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _STRINGIFIED = re.compile(r"(?<!#)#\s*\w+")
 _CONCATENATION = re.compile(r"\s*##\s*")
+_PART = re.compile(r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'|[^"]""")
+"""A string, a character, or any other sign of a call's arguments."""
 _MOST_ROUNDS = 8
 """Of expansions within expansions."""
 _MOST_CHOICES = 8
@@ -163,7 +165,7 @@ def _call(text: str, match: re.Match[str], macro: MacroText) -> _Call | None:
         return None
     arguments = [""]
     depth = 0
-    for part in re.compile(r'"(?:\\.|[^"\\\n])*"|[^"]').finditer(text, opening.end()):
+    for part in _PART.finditer(text, opening.end()):
         if part[0] in ("(", "[", "{"):
             depth += 1
         elif part[0] in (")", "]", "}"):

@@ -115,6 +115,13 @@ def test_macros_make_kernels_by_the_definitions_that_hold() -> None:
     assert cxx_declarations.find(declared, "either", 2) is None
 
 
+def test_brackets_and_commas_in_characters_are_none_of_a_macro_s_call() -> None:
+    text = "#define KERNEL(name, sign, T) __global__ void name(T *x) { x[0] = sign; }\n"
+    text += "KERNEL(a, ')', char)\nKERNEL(b, ',', int)\nKERNEL(c, 1'000, short)\n__global__ void d(float *y) {}\n"
+    declared = cxx_declarations.declarations(text)
+    assert [f"{one}({one.parameters[0].type})" for one in declared] == ["a(char*)", "b(int*)", "c(short*)", "d(float*)"]
+
+
 def test_a_declaration_and_its_definition_are_one() -> None:
     assert len(cxx_declarations.declarations("__global__ void k(int);\n__global__ void k(int n) {}")) == 1
 
