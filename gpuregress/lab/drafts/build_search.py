@@ -123,7 +123,10 @@ class _Search:
                 origins.append(f"{header} is in {compiler_messages.shown(folder)}")
         for name, text in self._guessed.items():
             macro = f"-D{name}={text}" if text else f"-D{name}"
-            notes.append(f"NEEDED: {macro} is a guess: the build defines it on a condition, and the source asks for it")
+            reason = "the build defines it on a condition, and the source asks for it"
+            if name in cuda_options:
+                reason = "the source asks for it and compiles with it"
+            notes.append(f"NEEDED: {macro} is a guess: {reason}")
             origins.append(f"NEEDED: {macro} is a guess")
         if self._standard:
             notes.append(f"it compiles as C++20 and not as C++17: {self._standard[0]} is added")
