@@ -8,6 +8,7 @@ is taken where it helps. What changes nothing is left out again, so that a draft
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -119,8 +120,14 @@ class _Search:
         for folder in needed.include:
             header = self._folders.get(folder, "")
             if header:
-                notes.append(f"{header} is in {compiler_messages.shown(folder)} of this clone: -I is added")
-                origins.append(f"{header} is in {compiler_messages.shown(folder)}")
+                place = f"{header} is in {compiler_messages.shown(folder)}"
+                others = self._other_copies(header, folder)
+                if others:
+                    place = f"NEEDED: {place}, and another one in {first_names(others)}"
+                    notes.append(f"{place}: -I is added for the nearest, which is a guess")
+                else:
+                    notes.append(f"{place} of this clone: -I is added")
+                origins.append(place)
         for name, text in self._guessed.items():
             macro = f"-D{name}={text}" if text else f"-D{name}"
             reason = "the build defines it on a condition, and the source asks for it"
@@ -141,6 +148,15 @@ class _Search:
         if left_out:
             notes.append(f"left out of {self._given.origin or 'the build files'}: {'; '.join(left_out)}")
         return FoundBuild(replace(needed, origin="; ".join(origins)), tuple(notes), self._missing)
+
+    def _other_copies(self, header: str, folder: Path) -> list[str]:
+        """List the other folders of the clone with a header of this name and other contents."""
+        others: list[str] = []
+        for other in header_search.all_folders_with(header, self._source.parent):
+            with contextlib.suppress(OSError):  # the compiler could not read it either
+                if not filecmp.cmp(folder / header, other / header, shallow=False):
+                    others.append(compiler_messages.shown(other))
+        return others
 
     def _add_earlier_stand_ins(self, options: BuildOptions) -> None:
         """Add the stand-ins that an earlier draft left and that the source includes, too."""

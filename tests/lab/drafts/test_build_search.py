@@ -53,6 +53,12 @@ def test_the_folder_that_is_nearest_to_the_source_is_taken(tmp_path: Path) -> No
     files = {"copy/src/deep/b.h": "", "src/deep/b.h": "#define N 2\n", "b/b.h": ""}
     build = found(tmp_path, f'#include "b.h"\n{KERNEL}', files)
     assert build.options.include == (tmp_path / "src/deep",)
+    (note,) = build.notes
+    assert note.startswith(
+        "NEEDED: b.h is in src/deep, and another one in b, copy/src/deep: -I is added for the nearest"
+    )
+    build = found(tmp_path, f'#include "b.h"\n{KERNEL}', dict.fromkeys(files, "#define N 2\n"))
+    assert build.notes == ("b.h is in src/deep of this clone: -I is added",)
 
 
 def test_a_folder_stays_if_one_name_of_a_file_needs_it(tmp_path: Path) -> None:
