@@ -185,7 +185,7 @@ def select(device: str, members: Sequence[ClusterMember], address: str) -> Devic
     gpus = [member for member in members if member.slots("cuda")]
     if device == "cpu" or (device == "auto" and not gpus):
         if not any(member.slots("cpu") for member in members):
-            raise DeviceError(f"no worker of the cluster at {address} is for the CPU: all that can be used declare GPUs")
+            raise DeviceError(f"no worker of the cluster at {address} is for the CPU: all usable ones declare GPUs")
         return Devices("cpu", why=_where("cpu", members, address))
     if not gpus:
         raise DeviceError(

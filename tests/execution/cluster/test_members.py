@@ -78,7 +78,7 @@ def test_auto_takes_gpus_where_there_are_some() -> None:
     ("device", "cluster", "error", "text"),
     [
         ("cuda", [member()], DeviceError, "declares a GPU: start it with --resources 'GPU=1,sm_90=1'"),
-        ("cpu", [member(GPU=1)], DeviceError, "is for the CPU: all that can be used declare GPUs"),
+        ("cpu", [member(GPU=1)], DeviceError, "is for the CPU: all usable ones declare GPUs"),
         ("cuda:1", [member(GPU=1)], UsageError, "on a cluster say --device cuda"),
         ("tpu", [member()], UsageError, "no device is called 'tpu'"),
     ],

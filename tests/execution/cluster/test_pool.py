@@ -238,7 +238,7 @@ def test_refused_workers_are_notes_and_all_refused_is_an_error(
         assert pool.notes == ("tcp://b:0 of the cluster is not used: it is old",)
     with pytest.raises(DeviceError, match="can be used: tcp://b:0: it is old"):
         opened(monkeypatch, ScriptedLink(done, **{"tcp://b:0": "it is old"}), stop)
-    with pytest.raises(DeviceError, match="declares a GPU.*; tcp://b:0 of the cluster is not used: it is old"):
+    with pytest.raises(DeviceError, match=r"declares a GPU.*; tcp://b:0 of the cluster is not used: it is old"):
         opened(monkeypatch, ScriptedLink(done, member("a"), **{"tcp://b:0": "it is old"}), stop, device="cuda")
     with pytest.raises(DeviceError, match=r"has no worker, and none came within 0.2 s"):
         opened(monkeypatch, ScriptedLink(done), stop)
