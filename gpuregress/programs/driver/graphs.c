@@ -43,6 +43,7 @@ typedef struct Graph {
     Node *first, *last;
     size_t count;
     Loan *loans;
+    uint32_t clock[STREAMS]; /* of its last launch */
     /* of a capture */
     uint64_t id;
     Stream *origin;
@@ -362,7 +363,9 @@ EXPORTED Result cuGraphLaunch(Graph *instance, void *given) {
     STREAM_CALL(given, IS(instance, GRAPH_INSTANCE));
     if (is_capturing(stream)) return missing("graphs that are launched while a stream is captured");
     Result result = check_captures(stream, SAFE);
+    order_after(stream, instance->clock);
     for (Node *node = instance->first; node && !result && !ready(); node = node->next) result = node->call(node->data, stream);
+    memcpy(instance->clock, stream->clock, sizeof instance->clock);
     return result;
 }
 
