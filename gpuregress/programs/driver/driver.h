@@ -118,7 +118,7 @@ typedef struct Region {
     unsigned kind, flags;
     uint64_t number;
     Context *context;
-    bool is_of_pool;
+    bool is_of_pool, is_of_graph;
 } Region;
 
 Region *find_region(Address address);
@@ -261,7 +261,7 @@ Result end_copy(const char *call, Result result);
 
 /* --- graphs ----------------------------------------------------------------------------------------------------------- */
 
-enum NodeType { KERNEL_NODE, COPY_NODE, FILL_NODE, HOST_NODE, ALLOCATION_NODE = 10, FREE_NODE };
+enum NodeType { KERNEL_NODE, COPY_NODE, FILL_NODE, HOST_NODE, EMPTY_NODE = 5, ALLOCATION_NODE = 10, FREE_NODE };
 typedef Result (*DeferredCall)(void *data, Stream *stream);
 
 bool is_capturing(const Stream *stream);

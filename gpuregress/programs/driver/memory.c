@@ -240,13 +240,16 @@ EXPORTED Result cuMemAllocManaged(Address *address, size_t size, unsigned flags)
     return allocate(address, size, MANAGED_MEMORY, "cuMemAllocManaged");
 }
 
+/* The memory of a graph is freed by the program between two launches, and allocated again by the second one. */
+static Result give_back(Region *region) { return region->is_of_graph ? SUCCESS : release(region); }
+
 static Result free_memory(Address address) {
     MUST_BE_READY();
     if (address == 0) return SUCCESS;
     lock();
     Region *region = find_start(address);
     Result result = INVALID_VALUE;
-    if (region && (region->kind == DEVICE_MEMORY || region->kind == MANAGED_MEMORY || region->is_of_pool)) result = release(region);
+    if (region && (region->kind == DEVICE_MEMORY || region->kind == MANAGED_MEMORY || region->is_of_pool)) result = give_back(region);
     unlock();
     return result;
 }
@@ -264,7 +267,7 @@ static Result free_in_order(void *task, const Order *order) {
     tell_order(order, "cuMemFreeAsync", &touched, 1);
     lock();
     Region *region = find_start(touched.address);
-    Result result = region ? release(region) : INVALID_VALUE;
+    Result result = region ? give_back(region) : INVALID_VALUE;
     unlock();
     return result;
 }
