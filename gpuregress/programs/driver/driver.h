@@ -118,7 +118,7 @@ typedef struct Region {
     unsigned kind, flags;
     uint64_t number;
     Context *context;
-    bool is_of_pool, is_of_graph;
+    bool is_of_pool, is_of_graph, is_given_back;
 } Region;
 
 Region *find_region(Address address);
@@ -137,6 +137,8 @@ void begin_launch_on_registered(void);
 void end_launch_on_registered(void);
 Result allocate(Address *address, size_t size, unsigned kind, const char *call);
 Result release(Region *region);
+/* Free memory for the program; a graph's is kept for the next launch, which allocates it again. */
+Result give_back(Region *region);
 void release_regions_of(Context *context);
 /* Replace a managed variable's address by a second one, at which the program itself can read and write it, too. */
 Result map_variable(Address *address);

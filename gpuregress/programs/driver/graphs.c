@@ -208,10 +208,24 @@ static void end_allocation(void *data) {
     free(allocation);
 }
 
-/* The memory is there from the capture on, so that nothing is left to do when the graph comes to it. */
 static Result do_nothing(void *data, Stream *stream) {
     (void)data, (void)stream;
     return SUCCESS;
+}
+
+/* The memory is there from the capture on, and is only marked as freed. */
+static Result allocate_again(void *data, Stream *stream) {
+    (void)stream;
+    Region *region = find_start(*(const Address *)data);
+    CHECK(region, INVALID_VALUE);
+    region->is_given_back = false;
+    return SUCCESS;
+}
+
+static Result free_deferred(void *data, Stream *stream) {
+    (void)stream;
+    Region *region = find_start(*(const Address *)data);
+    return region && region->is_of_graph ? give_back(region) : SUCCESS;
 }
 
 Result record_allocation(Stream *stream, Address address) {
@@ -224,13 +238,13 @@ Result record_allocation(Stream *stream, Address address) {
     region->is_of_graph = true;
     graph_bytes += region->size;
     if (graph_bytes > most_graph_bytes) most_graph_bytes = graph_bytes;
-    Result result = record_call(stream, ALLOCATION_NODE, do_nothing, &address, sizeof address);
+    Result result = record_call(stream, ALLOCATION_NODE, allocate_again, &address, sizeof address);
     return result ? result : lend(stream->graph, object, 1);
 }
 
 Result record_free(Stream *stream, Address address) {
     CHECK(find_start(address), INVALID_VALUE);
-    return record_call(stream, FREE_NODE, do_nothing, &address, sizeof address);
+    return record_call(stream, FREE_NODE, free_deferred, &address, sizeof address);
 }
 
 EXPORTED Result cuDeviceGetGraphMemAttribute(Device device, int attribute, void *value) {

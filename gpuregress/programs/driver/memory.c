@@ -240,8 +240,12 @@ EXPORTED Result cuMemAllocManaged(Address *address, size_t size, unsigned flags)
     return allocate(address, size, MANAGED_MEMORY, "cuMemAllocManaged");
 }
 
-/* The memory of a graph is freed by the program between two launches, and allocated again by the second one. */
-static Result give_back(Region *region) { return region->is_of_graph ? SUCCESS : release(region); }
+Result give_back(Region *region) {
+    if (!region->is_of_graph) return release(region);
+    CHECK(!region->is_given_back || keeps_work_back(), INVALID_VALUE); /* the next launch may come before work that is kept back */
+    region->is_given_back = true;
+    return SUCCESS;
+}
 
 static Result free_memory(Address address) {
     MUST_BE_READY();

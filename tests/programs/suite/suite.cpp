@@ -501,6 +501,8 @@ TEST(built_graph)
         EXPECT_OK(cudaGraphLaunch(instance, stream));
         EXPECT_OK(cudaFreeAsync(own.dptr, stream));
     }
+    EXPECT_EQ(cudaFreeAsync(own.dptr, stream), cudaErrorInvalidValue);
+    cudaGetLastError();
     EXPECT_OK(cudaStreamSynchronize(stream));
     EXPECT_OK(cudaGraphExecDestroy(instance));
     EXPECT_OK(cudaGraphDestroy(graph));
