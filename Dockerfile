@@ -22,10 +22,12 @@ COPY . /source
 RUN python3 -m venv /opt/gpuregress \
     && /opt/gpuregress/bin/pip install --no-cache-dir "/source${EXTRA}" \
     && rm -rf /source
-# The container may run as any user, and the project may be of another one. A cache that all may write is not used.
+# The container may run as any user, and the project may be of another one. Each user has a folder of the cache, because
+# one that others may write is not used.
 RUN git config --system --add safe.directory '*' && install -d -m 1777 /var/cache/gpuregress
-ENV PATH=/opt/gpuregress/bin:$PATH GPUREGRESS_CACHE=/var/cache/gpuregress/programs
+ENV PATH=/opt/gpuregress/bin:$PATH
 VOLUME /var/cache/gpuregress
 WORKDIR /project
-ENTRYPOINT ["gpuregress"]
+ENTRYPOINT ["sh", "-c", "GPUREGRESS_CACHE=${GPUREGRESS_CACHE-/var/cache/gpuregress/$(id -u)} exec gpuregress \"$@\"", \
+    "gpuregress"]
 CMD ["--help"]

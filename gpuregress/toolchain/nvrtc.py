@@ -293,20 +293,21 @@ def _attempt(
     texts = (unit.text, *unit.headers.values())
     headers = _given_headers(source, unit, folders)
     asked = name_expressions(() if source.harness else source.kernels, signatures or {})
-    # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
-    text = f'{_UNIT}#line 1 "{path.name}"\n{unit.text}{source.harness}{asked.text}'
     contents = inputs(source).contents
     implied = host_headers.implied((*texts, *(content.decode(errors="replace") for content in contents[1:])))
     options = _options(source, folders)
     precompiled = precompiled_headers.find(unit.text, options, headers, contents[1:], may_be_refused=may_be_refused)
 
-    def compile_text(directives: str = "", more_options: Sequence[str] = ()) -> _Attempt:
-        program = _program(nvrtc, f"{implied}{directives}{text}", path, headers)
+    def compile_text(body: str = unit.text, directives: str = "", more_options: Sequence[str] = ()) -> _Attempt:
+        # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
+        text = f'{implied}{directives}{_UNIT}#line 1 "{path.name}"\n{body}{source.harness}{asked.text}'
+        program = _program(nvrtc, text, path, headers)
         return _compile(nvrtc, program, source, unit, folders, asked, more_options)
 
     attempt = None
     if precompiled is not None:
-        compile_once = functools.partial(compile_text, precompiled.text, precompiled.options(nvrtc))
+        options_for_headers = precompiled.options(nvrtc)
+        compile_once = functools.partial(compile_text, precompiled.rest, precompiled.directives, options_for_headers)
         attempt = _precompiled(source, path, precompiled, compile_once)
     attempt = attempt or compile_text()
     if attempt.result is None and signatures is None and compiler_messages.OVERLOADED in attempt.log:
@@ -326,11 +327,15 @@ def _precompiled(
 
     Args:
         source: what is compiled.
-        path: its name where it includes the headers.
+        path: its name before the first `#line`, where it includes the headers; elsewhere it has no folder.
         precompiled: the headers.
         compile_once: compiles with them.
     """
     attempt = compile_once()
+    place = re.escape(str(path))
+    if re.search(rf'^{place}\(|\bline \d+ of "?{place}(?!\w)', attempt.log, re.MULTILINE):
+        precompiled.give_up()
+        return None
     has_warnings = precompiled.has_warnings(attempt.log, path.name)
     if precompiled.is_known:
         attempt = _with_log(attempt, precompiled.with_warnings(attempt.log), source)
@@ -340,7 +345,7 @@ def _precompiled(
         precompiled.note(has_warnings=has_warnings, is_compiled=attempt.result is not None)
     is_whole = precompiled.is_usable
     if attempt.result is None:
-        is_whole = _has_all_errors(attempt.log, source, path)
+        is_whole = _has_all_errors(attempt.log, source, path.parent)
     return attempt if is_whole else None
 
 
@@ -351,19 +356,18 @@ def _with_log(attempt: _Attempt, log: str, source: Source) -> _Attempt:
     return replace(attempt, log=log, result=result)
 
 
-def _has_all_errors(log: str, source: Source, path: Path) -> bool:
+def _has_all_errors(log: str, source: Source, folder: Path) -> bool:
     """Tell whether precompiled headers change nothing in a log: no error of a header, but for one that is missing.
 
     Args:
         log: of a compilation with them.
         source: what was compiled.
-        path: its name before the first `#line`, where it includes the headers; elsewhere it has no folder.
+        folder: where it is.
     """
-    if f"{path}(" in log:
-        return False
     if compiler_messages.is_catastrophic(log):
         return True
-    files = {file for file, _ in compiler_messages.error_places(log, source, (path.parent,))}
+    files = {file for file, _ in compiler_messages.error_places(log, source, (folder,))}
+    path = folder / Path(source.path).name
     return bool(files) and files <= {path, Path(HARNESS_FILE), Path(_NAMES_FILE)}
 
 

@@ -4,9 +4,10 @@ NVRTC parses the directives at the begin of a source, with what they include, an
 compilations in the same process read that file. NVRTC checks the options and the files on disk itself, but not the
 headers that it is given as text, so each set of those has a folder of its own.
 
-The directives are put before the source once more, because NVRTC precompiles nothing after a `#line`. What differs by
-that, as an error of a header, is left to a compilation without precompiled headers. The compiler's warnings of headers
-are kept, and added to the log of each compilation that reads the file.
+The directives are put before the source's first `#line`, because NVRTC precompiles nothing after one, and the source
+has empty lines in their place: a macro or a header without a guard may mean something else the second time. An error of
+a header, and what the compiler says of the directives, is left to a compilation without precompiled headers. The
+compiler's warnings of headers are kept, and added to the log of each compilation that reads the file.
 
 Host code that the grammar does not know is found by the compiler's errors. Where texts were refused as they are, the
 errors are the same whatever is asked of them, but for those of instances of templates.
@@ -37,6 +38,11 @@ _QUIET = "639,20283"
 
 _LAST = "#pragma nv_hdrstop\n"
 _OPENING = ("if", "ifdef", "ifndef")
+_OPEN_COMMENT = re.compile(r"/\*(?:(?!\*/).)*\Z|//.*\\[ \t]*\Z")
+"""At the end of a line: it goes on in the next one."""
+_LOST = re.compile(rb"\bpragma\s+(?:pack|nv_abi)\b|\b_Pragma\b[^\n]*\b(?:pack|nv_abi)\b")
+"""Pragmas whose effect NVRTC 13.5 does not keep: with `--pch`, `pack(pop)` in a header has none, for instance."""
+_PRAGMA_OF_MACRO = re.compile(rb"\b_Pragma\s*\(\s*[^\s\"]")
 _REMARK = re.compile(r"^Remark: The warnings can be suppressed.*\n\n?", re.MULTILINE)
 """It follows the first warning of a log."""
 _WARNING = re.compile(r"^(?:(?P<file>[^\s(][^(\n]*)\(\d+\): w|W)arning.*", re.MULTILINE)
@@ -52,9 +58,10 @@ _places: dict[str, tuple[ErrorPlace, ...]] = {}
 
 
 class PrecompiledHeaders(Record):
-    """The directives that are precompiled, and the folder of the result."""
+    """The directives that are precompiled, the source with empty lines in their place, and the folder of the result."""
 
-    text: str
+    directives: str
+    rest: str
     folder: Path
 
     def options(self, nvrtc: Any) -> list[str]:
@@ -80,6 +87,10 @@ class PrecompiledHeaders(Record):
         """
         return any(match["file"] != source_name for match in _WARNING.finditer(log))
 
+    def give_up(self) -> None:
+        """Precompile these headers no more."""
+        _refused.add(self.folder)
+
     def note(self, *, has_warnings: bool, is_compiled: bool) -> None:
         """Note the first compilation; headers are given up that are refused, or whose warnings cannot be told.
 
@@ -88,14 +99,12 @@ class PrecompiledHeaders(Record):
             is_compiled: whether that went well; where the headers themselves are refused, no file was written.
         """
         if has_warnings or not (is_compiled or any(self.folder.iterdir())):
-            _refused.add(self.folder)
+            self.give_up()
         else:
             _warnings[self.folder] = ""
 
     def note_warnings(self, first: str, second: str) -> None:
         """Note the warnings of the headers: what only the first one of two equal compilations says.
-
-        Headers without a guard are given up: they are parsed twice, and warned of twice.
 
         Args:
             first: the log of the compilation that wrote the file.
@@ -103,11 +112,10 @@ class PrecompiledHeaders(Record):
         """
         rest = _REMARK.sub("", second)
         warnings = first.removesuffix(rest)
-        found = [match[0] for match in _WARNING.finditer(first)]
-        if first == warnings + rest and len(set(found)) == len(found):
+        if first == warnings + rest:
             _warnings[self.folder] = warnings
         else:
-            _refused.add(self.folder)
+            self.give_up()
 
     def with_warnings(self, log: str) -> str:
         """Return the log of a compilation that read the file, with the warnings of the headers.
@@ -161,11 +169,15 @@ def find(
     directives = leading_directives(text)
     if not directives:
         return None
+    if any(map(_changes_lost_state, (directives.encode(), *contents, *(one.encode() for one in headers.values())))):
+        return None
     digest = hashlib.sha256(json.dumps([directives, list(options), sorted(headers.items())]).encode())
     for content in contents:
         digest.update(hashlib.sha256(content).digest())
     folder = above / digest.hexdigest()
-    headers_of_source = PrecompiledHeaders(f"{directives}{_LAST}", folder)
+    empty_lines = "\n" * directives.count("\n")
+    rest = f"{empty_lines}{text[len(directives) :]}"
+    headers_of_source = PrecompiledHeaders(f"{directives}{_LAST}", rest, folder)
     if not headers_of_source.is_usable:
         return None
     is_new = folder not in _seen
@@ -190,9 +202,14 @@ def leading_directives(text: str) -> str:
             depth += 1
         elif directive.word == "endif":
             depth -= 1
-        if depth == 0 and directive.word in ("include", "endif"):
+        line = source.text[directive.start : directive.end]
+        if depth == 0 and directive.word in ("include", "endif") and not _OPEN_COMMENT.search(line):
             end = directive.end
     return f"{source.text[:end]}\n" if end else ""
+
+
+def _changes_lost_state(content: bytes) -> bool:
+    return _LOST.search(content) is not None or _PRAGMA_OF_MACRO.search(content) is not None
 
 
 def note_refusal(texts: Sequence[object], places: tuple[ErrorPlace, ...]) -> None:

@@ -87,10 +87,40 @@ def test_warnings_of_a_header_are_not_lost(
     monkeypatch.setattr(nvrtc, "_compile", counted)
     with precompiled_headers.precompiling(folder / "precompiled"):
         assert [_compiled(folder, kernel) for kernel in kernels] == expected
-    if guard == "#pragma once\n":  # the second compilation shows what the first one alone says
-        assert are_precompiled == [True] * 4
-    else:
-        assert are_precompiled == [True, True, False, False, False]
+    assert are_precompiled == [True] * 4  # the second compilation shows what the first one alone says
+
+
+COUNTED = "#ifdef LEVEL\n#undef LEVEL\n#define LEVEL 2\n#else\n#define LEVEL 1\n#endif\n"
+ONCE = "#pragma once\n#define LEVEL sizeof(Odd)\n"
+PACKED = "struct Packed { char a; int b; };\n"
+
+
+@pytest.mark.parametrize(
+    ("directives", "header"),
+    [
+        (f'{COUNTED}#include "level.h"\n', ""),
+        ('#include "level.h"\n', COUNTED),
+        ('#define LEVEL 1\n#warning odd\n#include "level.h"\n#undef LEVEL\n#define LEVEL 2\n', "#pragma once\n"),
+        ('#define LEVEL 1\n#include "level.h"\n', "#undef LEVEL\n#define LEVEL 2\n#define LEVEL 3\n"),
+        ('#define LEVEL 1\n#include "level.h" // \\\n int f(\n', ""),
+        ('#define LEVEL 1\n#include "level.h" /*\n int f(*/\n', ""),
+        ('#include "level.h"\n', f"{ONCE}#pragma pack(push, 1)\n{PACKED}#pragma pack(pop)\n"),
+        ('#include "level.h"\n', f'{ONCE}_Pragma("pack(1)")\n'),
+        ('#include "level.h"\n', f"{ONCE}#define P(x) _Pragma(#x)\nP(pack(1))\n"),
+        ('#include "level.h"\n', "#pragma once\n#define LEVEL called(x[1])\n#pragma nv_abi preserve_n_data(3)\n"),
+    ],
+)
+def test_directives_mean_the_same_if_they_are_precompiled(tmp_path: Path, directives: str, header: str) -> None:
+    (tmp_path / "level.h").write_text(header)
+    (tmp_path / "scale.cu").write_text(
+        f"{directives}struct Odd {{ char a; int b; }};\n"
+        "__device__ __noinline__ int called(int n) { return n * threadIdx.x; }\n"
+        "__global__ void scale(int *x) { x[0] *= LEVEL; }\n"
+    )
+    expected = _compiled(tmp_path, "scale")
+    with precompiled_headers.precompiling(tmp_path / "precompiled"):
+        for _ in range(2):
+            assert _compiled(tmp_path, "scale") == expected
 
 
 @pytest.mark.parametrize(

@@ -57,13 +57,14 @@ from gpuregress.store.dumps.contents import DumpContents
 _LAST_LINES = 20
 _MOST_OUTPUT = 1 << 20
 """Bytes of a program's output that are kept."""
-_GUARD = """IFS= read -r mark && ! read -r _ || exit
-[ -z "$1" ] || kill -s KILL -- "-$1"
+_GUARD = """IFS= read -r mark || exit
+read -r word && { [ "$word" = left ] || exit; }
+[ -n "$word" ] || [ -z "$1" ] || kill -s KILL -- "-$1"
 for round in 1 2 3 4 5 6 7 8 9 10; do  # while they start others
     marked=$(grep -lszFx -- "$mark" /proc/[0-9]*/environ | grep -o '[0-9][0-9]*') || break
     kill -s KILL $marked
 done
-rm -rf -- "${mark#*=}"
+[ -n "$word" ] || rm -rf -- "${mark#*=}"
 """
 _LOCATION = re.compile(r"(?P<file>.+?):(?P<line>\d+)\b")
 
@@ -130,8 +131,8 @@ def _ran(
         schedule: under which it runs.
     """
     # At the end, the folder is removed first: the guard does it if this process is killed meanwhile.
-    with _killed_with_this_process() as watch, storage.scratch() as folder:
-        watch(folder)
+    with _killed_with_this_process() as tell, storage.scratch() as folder:
+        tell(environment.mark(str(folder)))
         entering("launching")
         report = program_run.run(
             program.command,
@@ -150,12 +151,14 @@ def _ran(
                 environment=program.environment,
             ),
         )
+        if any(incident.kind == "lost" and incident.what == "process" for incident in report.incidents):
+            tell("left")  # the wait for its processes was interrupted
         entering("saving")
         yield folder, report
 
 
 @contextlib.contextmanager
-def _killed_with_this_process() -> Iterator[Callable[[Path], None]]:
+def _killed_with_this_process() -> Iterator[Callable[[str], None]]:
     """Have all processes of the program killed if this one is, those that the program's first process started, too.
 
     The pool kills this process's group at a case's limit. Nobody does if the whole run is killed: this process is ended
@@ -163,7 +166,8 @@ def _killed_with_this_process() -> Iterator[Callable[[Path], None]]:
     the program has put into groups or sessions of their own, by the mark in their environment, and removes the folder.
 
     Yields:
-        a function that receives the folder of the program's run before the program starts.
+        a function that receives the mark before the program starts, and `left` if it has ended and its processes have
+            not.
     """
     # Others than the program would be in another process's group.
     group = str(os.getpgrp()) if os.getpgrp() == os.getpid() else ""
@@ -177,13 +181,15 @@ def _killed_with_this_process() -> Iterator[Callable[[Path], None]]:
     ) as guard:
         assert guard.stdin is not None
 
-        def watch(folder: Path) -> None:
-            print(environment.mark(str(folder)), file=guard.stdin, flush=True)
+        def tell(line: str) -> None:
+            print(line, file=guard.stdin, flush=True)
 
+        word = "left"  # where an exception, such as that of a signal, ends the wait for the program
         try:
-            yield watch
+            yield tell
+            word = "ended"
         finally:
-            guard.communicate("the program has ended\n")
+            guard.communicate(f"{word}\n")
 
 
 def _error(outcome: Outcome, error: GpuregressError, details: Sequence[str] = ()) -> Outcome:

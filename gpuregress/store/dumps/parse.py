@@ -218,8 +218,8 @@ def _floats(words: _Words, numbers: Floats | None, scalar: Scalar) -> Bits | Non
 
 
 def _has_minus_zero(text: npt.NDArray[np.uint8]) -> bool:
-    """Tell whether a word can be `-0`, which JSON takes for an integer without a sign, or `-0.0`."""
-    return bool(((text[:-2] == ord("-")) & (text[1:-1] == ord("0")) & (text[2:] <= ord("."))).any())
+    """Tell whether a word can be `-0`, which JSON takes for an integer without a sign, `-0.0` or `-00.0`."""
+    return bool(((text[:-2] == ord("-")) & (text[1:-1] == ord("0")) & (text[2:] <= ord("0"))).any())
 
 
 def _insert_special(bits: Bits, words: _Words, rows: npt.NDArray[np.intp], scalar: Scalar) -> bool:

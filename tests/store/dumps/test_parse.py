@@ -134,7 +134,7 @@ def test_integers_of_any_length(numbers: list[int], name: str) -> None:
 
 @given(
     st.lists(st.integers(-(10**19), 10**19).map(lambda number: f"{number}.0") | st.sampled_from(["-0.0", "0.0"])),
-    st.sampled_from(["", "+12.0", "007.0", ".0", "-.0", "0.5", "1e5", "3", "-inf", "123456789012345678.0"]),
+    st.sampled_from(["", "+12.0", "007.0", "-00.0", ".0", "-.0", "0.5", "1e5", "3", "-inf", "123456789012345678.0"]),
 )
 def test_whole_numbers_are_those_of_python(words: list[str], other: str) -> None:
     words = ["1.0", *words, *([other] if other else []), "2.0"]
