@@ -274,7 +274,7 @@ def offsets(entry: Entry) -> list[int]:
 
 
 def pack(entry: Entry, args: Sequence[bytes]) -> bytes:
-    """All arguments after each other, each at its parameter's alignment (PTX ISA, "Kernel Function Parameters").
+    """Join all arguments, each at its parameter's alignment (PTX ISA, "Kernel Function Parameters").
 
     Args:
         entry: the kernel.

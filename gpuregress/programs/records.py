@@ -125,6 +125,12 @@ class ProgramReport(Record):
 
 
 ProcessRecord = BufferContents | Incident | LaunchFigures | ProcessReport
+_BY_FIRST_KEY: dict[bytes, type[ProcessRecord]] = {
+    b"buffer": BufferContents,
+    b"kind": Incident,
+    b"times": LaunchFigures,
+    b"process": ProcessReport,
+}
 
 
 def read_lines(path: Path) -> Iterator[ProcessRecord]:
@@ -134,13 +140,10 @@ def read_lines(path: Path) -> Iterator[ProcessRecord]:
         StorageError: the file cannot be read.
     """
     for line in storage.read_bytes(path).splitlines():
-        kind: type[ProcessRecord] = ProcessReport
-        if b'"kind":' in line:
-            kind = Incident
-        elif b'"contents":' in line:
-            kind = BufferContents
-        elif b'"times":' in line:
-            kind = LaunchFigures
+        _, *quoted = line.split(b'"', 2)
+        kind = _BY_FIRST_KEY.get(quoted[0]) if quoted else None
+        if kind is None:
+            continue
         with contextlib.suppress(msgspec.DecodeError):
             yield msgspec.json.decode(line, type=kind)
 

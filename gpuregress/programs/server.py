@@ -66,7 +66,7 @@ _BUFFERED = 1 << 16
 _FACTS = struct.Struct("<III18i")
 _NOT_KEPT = contextlib.nullcontext()
 _GRACE_S = 2.0
-"""How long a launch whose program has ended may take to stop, seconds."""
+"""How long launches that a program has left may run on, and how long one may take to stop, seconds."""
 
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NO_BINARY, INVALID_PTX, NOT_FOUND, INVALID_IMAGE = 0, 1, 2, 209, 218, 500, 200
 NOT_SUPPORTED, TOO_LARGE, LAUNCH_FAILED = 801, 720, 719
@@ -170,7 +170,7 @@ class Server:
             self.device.follow(settings.schedule)
         self._log = ProcessLog(settings, client, self.device.info)
         self._dumps = BufferDumps(settings.case, Path(settings.folder), self._log)
-        self.is_over, self.has_ended_program = False, False
+        self.is_over, self.is_late, self.is_waited_for = False, False, False
         self._modules: dict[int, LoadedModule] = {}
         self._functions: dict[int, tuple[LoadedModule, str]] = {}
         self._files = 0
@@ -227,7 +227,7 @@ class Server:
         posted = self._posted
         if posted.result:
             return  # As on a GPU, nothing runs after a launch that has failed.
-        if self.has_ended_program:
+        if self.is_late:
             self._note_unfinished(0, self._functions[_LAUNCH.unpack_from(data)[0]][1], "")
             return
         posted.result, _, output, message = self.answer(_LAUNCH_REQUEST, data)
@@ -651,12 +651,14 @@ def _watch(server: Server, connection: socket.socket, others: tuple[int, ...]) -
         with contextlib.suppress(OSError):  # an old kernel, or a program that has ended already: the socket tells
             poll.register(os.pidfd_open(other), select.POLLIN)
     poll.poll()
-    server.has_ended_program = True
-    late = time.monotonic() + _GRACE_S
-    while time.monotonic() < late:
+    ended = time.monotonic()
+    while time.monotonic() < ended + 2 * _GRACE_S:
         if server.is_over:
             return  # It writes what is left, and ends by itself.
-        server.device.stop()
+        # Launches that were posted are carried out, as if the program had waited for each, so that no fault is lost.
+        server.is_late = time.monotonic() > ended + _GRACE_S
+        if server.is_late or server.is_waited_for:
+            server.device.stop()
         time.sleep(0.05)
     server.abandon()
     server.remove_orphaned_folder()
@@ -690,7 +692,9 @@ def main(client: int) -> None:
             if request == _POSTED_LAUNCH:
                 server.post(body)
                 continue
+            server.is_waited_for = True
             result, data, output, message = server.answer(request, body)
+            server.is_waited_for = False
             out, text = output.encode(), message.encode()
             connection.sendall(_ANSWER.pack(result, len(data), len(out), len(text)) + data + out + text)
     except (ConnectionError, struct.error):

@@ -98,8 +98,9 @@ def declarations(text: str) -> tuple[Declaration, ...]:
     if "__global__" not in text:  # most headers
         return ()
     plain = _without_stringified(without_comments(text))
-    for declaration in _Scanner(macro_calls.expanded(plain, macro_calls.defined_in(plain), "__global__")).kernels():
-        declared.setdefault((declaration.name, *declaration.type_words), declaration)
+    for expansion in macro_calls.expansions(plain, "__global__"):
+        for declaration in _Scanner(expansion).kernels():
+            declared.setdefault((declaration.name, *declaration.type_words), declaration)
     return tuple(declared.values())
 
 

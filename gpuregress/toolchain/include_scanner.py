@@ -14,8 +14,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 
 from gpuregress.gpu.records import Record
@@ -67,6 +67,10 @@ _UNKNOWN_BYTES = re.compile(
     rb"\r(?!\n)|\\[ \t\f\v]+\r?\n|\?\?[=/]"  # lone CR, odd splices, trigraphs
     rb"|[\x00\x01]|\A(?:\xff\xfe|\xfe\xff)"  # UTF-16 and UTF-32
 )
+
+
+_Lookup = Callable[[Path, str], tuple[Path, bytes] | None]
+"""Search for a header by its folder and name."""
 
 
 class SourceInputs(Record):
@@ -151,7 +155,19 @@ def find(name: str, folders: Iterable[Path]) -> str:
     return name
 
 
-def _library_copy(name: str, path: Path, data: bytes, folders: Sequence[Path]) -> dict[Path, bytes]:
+def _header(folder: Path, name: str) -> tuple[Path, bytes] | None:
+    """Return the file that NVRTC finds for a name in a folder, with what it holds; None where there is none."""
+    for spelled in _spellings(name):
+        path = os.path.join(folder, spelled)  # noqa: PTH118 - most folders have no such file, and text is faster
+        data = _content(path)
+        if data is not None:
+            return Path(path), data
+    return None
+
+
+def _library_copy(
+    name: str, path: Path, data: bytes, folders: Sequence[Path], header: _Lookup = _header
+) -> dict[Path, bytes]:
     """Return the files of a copy of a library of the host that a header leads to; none where it is the project's own.
 
     A shim replaces the copy, but nothing that device code may depend on: no file in which there is device code, and
@@ -182,28 +198,28 @@ def _library_copy(name: str, path: Path, data: bytes, folders: Sequence[Path]) -
         copy[path] = data
         for match in _INCLUDE.finditer(data):
             included = match[1].decode(errors="replace")
-            target = next(_candidates(included, (path.parent, *folders)), None)
+            target = next(_candidates(included, (path.parent, *folders), header), None)
             if target is not None:
                 waiting.append((included, *target))
     return copy
 
 
-def _candidates(name: str, folders: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
+def _candidates(name: str, folders: Iterable[Path], header: _Lookup = _header) -> Iterator[tuple[Path, bytes]]:
     """Yield the files of a name in the folders, in the order of the search, with what they hold."""
     for folder in folders:
-        for path in _spellings(folder, name):
-            data = _content(path)
-            if data is not None:
-                yield path, data
-                break
+        found = header(folder, name)
+        if found is not None:
+            yield found
 
 
 class _Scan:
-    """The search from one source."""
+    """The search from one source. What a folder has of a name is looked up once."""
 
     def __init__(self, source: Path, folders: tuple[Path, ...]) -> None:
         self._folders = folders
-        self._numbers: dict[Path, int] = {}
+        self._header = cache(_header)
+        self._real_folder = cache(os.path.realpath)
+        self._numbers: dict[str, int] = {}
         self._files: list[Path] = []
         self._contents: list[bytes] = []
         self._source = source
@@ -218,7 +234,8 @@ class _Scan:
             text = _read(self._contents[at])
             if text.unknown and not unknown:
                 unknown = f"{self._files[at].name}:{text.unknown}"
-            reached = (self._targets(directive, self._files[at].parent) for directive in text.directives)
+            folder = self._files[at].parent
+            reached = (self._targets(directive, folder) for directive in text.directives)
             structure.append(f"{at}: {' '.join(reached)}")
             at += 1
         return SourceInputs(tuple(self._files), tuple(self._contents), "\n".join(structure), unknown)
@@ -242,8 +259,8 @@ class _Scan:
         """
         searched = (folder, *self._folders) if folder is not None and directive.is_quoted else self._folders
         numbers: list[str] = []
-        for path, data in _candidates(directive.name, searched):
-            copy = _library_copy(directive.name, path, data, searched)
+        for path, data in _candidates(directive.name, searched, self._header):
+            copy = _library_copy(directive.name, path, data, searched, self._header)
             if copy:
                 digests = [hashlib.sha256(content).digest() for content in copy.values()]
                 numbers.append(f"-{hashlib.sha256(b''.join(digests)).hexdigest()}")
@@ -255,7 +272,7 @@ class _Scan:
 
     def _reach(self, path: Path, data: bytes) -> int:
         # A name in a folder is one file, however the folder is spelled; the system follows links, as in `link/../c.h`.
-        identity = Path(os.path.realpath(path.parent)) / path.name
+        identity = os.path.join(self._real_folder(path.parent), path.name)  # noqa: PTH118 - a key, faster than a path
         if identity not in self._numbers:
             self._numbers[identity] = len(self._files)
             self._files.append(path)
@@ -263,16 +280,19 @@ class _Scan:
         return self._numbers[identity]
 
 
-def _spellings(folder: Path, name: str) -> tuple[Path, ...]:
-    """Return the paths that NVRTC tries for a name in a folder, `NAME.stdh` for a name without a suffix."""
-    path = folder / name
-    return (path,) if path.suffix else (path, path.with_name(f"{path.name}.stdh")) if path.name else ()
+@lru_cache(maxsize=4096)
+def _spellings(name: str) -> tuple[str, ...]:
+    """Return what NVRTC looks for by a name: `NAME.stdh`, too, for a name without a suffix."""
+    path = Path(name)
+    if path.suffix or not path.name:
+        return (name,)
+    return (name, f"{name}.stdh")
 
 
-def _content(path: Path) -> bytes | None:
+def _content(path: str | Path) -> bytes | None:
     """A file's content, None where there is no file that can be read."""
     try:
-        return path.read_bytes() if path.is_file() else None
+        return Path(path).read_bytes() if os.path.isfile(path) else None  # noqa: PTH113 - faster where there is none
     except (OSError, ValueError):
         return None
 

@@ -12,11 +12,15 @@ from collections.abc import Collection, Iterator, Mapping
 from gpuregress.gpu.records import Record
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)]*\))?((?:\\\n|[^\n])*)", re.MULTILINE)
+_UNDEFINE = re.compile(r"[ \t]*#[ \t]*undef[ \t]+(\w+)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _STRINGIFIED = re.compile(r"(?<!#)#\s*\w+")
 _CONCATENATION = re.compile(r"\s*##\s*")
+_PART = re.compile(r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'|[^"]""")
+"""A string, a character, or any other sign of a call's arguments."""
 _MOST_ROUNDS = 8
 """Of expansions within expansions."""
+_MOST_CHOICES = 8
 _SCOPES = r"""
     (?P<skipped>^[ \t]*\#(?:\\\n|[^\n])*
         | R"(?P<raw>[^()\\\s]{0,16})\([\s\S]*?\)(?P=raw)"
@@ -36,36 +40,58 @@ class MacroText(Record):
 class _Call(Record):
     """A macro's name in a text, with its arguments."""
 
-    name: str
+    macro: MacroText
     start: int
     end: int
     arguments: tuple[str, ...]
 
 
-def defined_in(text: str) -> dict[str, MacroText]:
-    """Return the macros of a text by name, the last definition of each."""
-    macros: dict[str, MacroText] = {}
-    for name, parameters, body in _DEFINE.findall(text):
-        names = tuple(re.findall(r"\w+|\.\.\.", parameters)) if parameters else None
-        macros[name] = MacroText(body, names)
+def defined_in(text: str) -> dict[str, tuple[MacroText, ...]]:
+    """Return the macros of a text by name, each with its different definitions."""
+    macros: dict[str, tuple[MacroText, ...]] = {}
+    for directive in _DEFINE.finditer(text):
+        _define(macros, directive)
     return macros
 
 
-def expanded(text: str, macros: Mapping[str, MacroText], mark: str) -> str:
+def _define(macros: dict[str, tuple[MacroText, ...]], directive: re.Match[str]) -> None:
+    name, parameters, body = directive.groups()
+    names = tuple(re.findall(r"\w+|\.\.\.", parameters)) if parameters else None
+    macro = MacroText(body, names)
+    if macro not in macros.get(name, ()):
+        macros[name] = (*macros.get(name, ()), macro)
+
+
+def expansions(text: str, mark: str) -> list[str]:
+    """Expand the macros of a text that make something, once for each choice among definitions under conditions.
+
+    Args:
+        text: without comments, with its directives.
+        mark: as for `expanded`.
+    """
+    macros = defined_in(text)
+    making = _making(macros, mark)
+    count = max((len(definitions) for name, definitions in macros.items() if name in making), default=1)
+    choices = (expanded(text, macros, mark, choice) for choice in range(min(count, _MOST_CHOICES)))
+    return list(dict.fromkeys(choices))
+
+
+def expanded(text: str, macros: Mapping[str, tuple[MacroText, ...]], mark: str, choice: int = 0) -> str:
     """Put the texts of macros in the place of their calls at namespace scope, where they make something.
 
     Args:
         text: without comments.
-        macros: by name.
+        macros: by name, each with its definitions.
         mark: what tells the macros that make something: `__global__` or `<<<`.
+        choice: the number of the definition that is taken, of those that may hold at a call.
     """
     making = _making(macros, mark)
     for _ in range(_MOST_ROUNDS):
         pieces: list[str] = []
         last = 0
-        for call in _calls(text, macros, making):
+        for call in _calls(text, macros, making, choice):
             lines = "\n" * text.count("\n", call.start, call.end)
-            pieces += [text[last : call.start], _expansion(macros[call.name], call.arguments), lines]
+            pieces += [text[last : call.start], _expansion(call.macro, call.arguments), lines]
             last = call.end
         if not pieces:
             break
@@ -73,30 +99,36 @@ def expanded(text: str, macros: Mapping[str, MacroText], mark: str) -> str:
     return text
 
 
-def _making(macros: Mapping[str, MacroText], mark: str) -> set[str]:
+def _making(macros: Mapping[str, tuple[MacroText, ...]], mark: str) -> set[str]:
     """Name the macros with a mark in their texts, and those that name such a macro."""
-    making = {name for name, macro in macros.items() if mark in macro.body}
+    bodies = {name: " ".join(macro.body for macro in definitions) for name, definitions in macros.items()}
+    making = {name for name, body in bodies.items() if mark in body}
     count = 0
     while len(making) > count:
         count = len(making)
-        making |= {name for name, macro in macros.items() if not making.isdisjoint(_WORD.findall(macro.body))}
+        making |= {name for name, body in bodies.items() if not making.isdisjoint(_WORD.findall(body))}
     return making
 
 
-def _calls(text: str, macros: Mapping[str, MacroText], making: Collection[str]) -> Iterator[_Call]:
+def _calls(
+    text: str, macros: Mapping[str, tuple[MacroText, ...]], making: Collection[str], choice: int
+) -> Iterator[_Call]:
     """List the macros at namespace scope that make something, by themselves or by a macro that they are given."""
     if not making:
         return
     names = "|".join(re.escape(name) for name in sorted(macros, key=len, reverse=True))
     pattern = re.compile(rf"{_SCOPES} | \b(?P<name>{names})\b", re.VERBOSE | re.MULTILINE)
     scopes: list[bool] = []  # whether each is a namespace
+    holding: dict[str, tuple[MacroText, ...]] = {}
     at = 0
     while True:
         match = pattern.search(text, at)
         if match is None:
             return
         at = match.end()
-        if match["open"]:
+        if match["skipped"]:
+            _read_directive(match["skipped"], holding)
+        elif match["open"]:
             scopes.append(True)
         elif match["bracket"] == "{":
             scopes.append(False)
@@ -104,31 +136,42 @@ def _calls(text: str, macros: Mapping[str, MacroText], making: Collection[str]) 
             if scopes:
                 scopes.pop()
         elif match["name"] and all(scopes):
-            call = _call(text, match, macros[match["name"]])
+            definitions = holding.get(match["name"], macros[match["name"]])
+            call = _call(text, match, definitions[min(choice, len(definitions) - 1)]) if definitions else None
             if call is None:
                 continue
             at = call.end
-            words = _WORD.findall(" ".join((call.name, *call.arguments)))
+            words = _WORD.findall(" ".join((match["name"], *call.arguments)))
             if not set(words).isdisjoint(making):
                 yield call
+
+
+def _read_directive(line: str, holding: dict[str, tuple[MacroText, ...]]) -> None:
+    """Note the definitions that hold after a directive: all since the last `#undef`, under whatever conditions."""
+    define = _DEFINE.match(line)
+    undefine = _UNDEFINE.match(line)
+    if define is not None:
+        _define(holding, define)
+    elif undefine is not None:
+        holding[undefine[1]] = ()
 
 
 def _call(text: str, match: re.Match[str], macro: MacroText) -> _Call | None:
     """Read the arguments of a macro; None where its name stands without those that it takes."""
     if macro.parameters is None:
-        return _Call(match["name"], match.start(), match.end(), ())
+        return _Call(macro, match.start(), match.end(), ())
     opening = re.compile(r"\s*\(").match(text, match.end())
     if opening is None:
         return None
     arguments = [""]
     depth = 0
-    for part in re.compile(r'"(?:\\.|[^"\\\n])*"|[^"]').finditer(text, opening.end()):
+    for part in _PART.finditer(text, opening.end()):
         if part[0] in ("(", "[", "{"):
             depth += 1
         elif part[0] in (")", "]", "}"):
             depth -= 1
         if depth < 0:
-            return _Call(match["name"], match.start(), part.end(), tuple(one.strip() for one in arguments))
+            return _Call(macro, match.start(), part.end(), tuple(one.strip() for one in arguments))
         if part[0] == "," and depth == 0:
             arguments.append("")
         else:

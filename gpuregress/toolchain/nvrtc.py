@@ -220,10 +220,11 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
     """
     nvrtc = _bindings()
     folders = search_folders(source)
-    builder = _builder(source, inputs(source), text)
-    if builder.is_partial and precompiled_headers.refused_places(_unparsed(source)) is not None:
+    files = inputs(source)
+    builder = _builder(source, files, text)
+    if builder.is_partial and precompiled_headers.refused_places(_unparsed(source, files)) is not None:
         builder.drop(())
-    skipped = _skip_refused(builder, source)
+    skipped = _skip_refused(builder, source, files)
     was_partial = builder.is_partial
     may_be_refused = was_partial or skipped > 0
     attempts = [_attempt(nvrtc, source, builder.unit(), folders, may_be_refused=may_be_refused)]
@@ -231,9 +232,9 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
         is_asked = bool(source.kernels or source.symbols or source.harness.strip())
         if not (is_asked and compiler_messages.is_of_instances(attempts[-1].log)):
-            precompiled_headers.note_refusal(_all_texts(source, attempts[-1].unit), places)
+            precompiled_headers.note_refusal(_all_texts(source, files, attempts[-1].unit), places)
         if builder.is_partial and compiler_messages.has_host_code(attempts[-1].log):
-            precompiled_headers.note_refusal(_unparsed(source), places)
+            precompiled_headers.note_refusal(_unparsed(source, files), places)
         if not known.isdisjoint(places):
             break
         # A header that was not found stays so; another `#error` may be that of a library that was withheld.
@@ -250,24 +251,24 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
     return attempts
 
 
-def _skip_refused(builder: UnitBuilder, source: Source) -> int:
+def _skip_refused(builder: UnitBuilder, source: Source, files: SourceInputs) -> int:
     """Let go of what the compiler refused in the same texts, whatever was asked of them; return how often it did."""
     for number in range(_MOST_ATTEMPTS - 1):
-        places = precompiled_headers.refused_places(_all_texts(source, builder.unit()))
+        places = precompiled_headers.refused_places(_all_texts(source, files, builder.unit()))
         if places is None or not builder.drop(places):
             return number
     return _MOST_ATTEMPTS - 1
 
 
-def _unparsed(source: Source) -> tuple[object, ...]:
+def _unparsed(source: Source, files: SourceInputs) -> tuple[object, ...]:
     """What decides whether headers compile that are not parsed: the compiler refuses their host code always."""
-    return ("unparsed", inputs(source).contents, source.defines, search_folders(source))
+    return ("unparsed", files.contents, source.defines, search_folders(source))
 
 
-def _all_texts(source: Source, unit: TranslationUnit) -> tuple[object, ...]:
+def _all_texts(source: Source, files: SourceInputs, unit: TranslationUnit) -> tuple[object, ...]:
     """Return what decides the compiler's errors: debug information does not."""
     options = [option for option in options_for(source) if option not in debug_types.OPTIONS]
-    return (unit, inputs(source).contents, options, search_folders(source))
+    return (unit, files.contents, options, search_folders(source))
 
 
 def _builder(source: Source, files: SourceInputs, text: str) -> UnitBuilder:

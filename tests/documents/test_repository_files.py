@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 import re
 import subprocess
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,3 +75,17 @@ def test_an_issue_form_asks_for_the_doctor(form: str) -> None:
     fields = {field["id"]: field["attributes"]["label"] for field in body if field["type"] != "markdown"}
     assert "gpuregress doctor" in fields["doctor"]
     assert len(fields) == sum(field["type"] != "markdown" for field in body)
+
+
+def test_each_user_of_the_container_has_a_cache(tmp_path: Path) -> None:
+    lines = (ROOT / "Dockerfile").read_text().replace("\\\n", "").splitlines()
+    (entry,) = [line.removeprefix("ENTRYPOINT ") for line in lines if line.startswith("ENTRYPOINT ")]
+    for name, body in (("id", "echo 1234"), ("gpuregress", 'echo "$GPUREGRESS_CACHE" "$#" "$2"')):
+        script = tmp_path / name
+        script.write_text(f"#!/bin/sh\n{body}\n")
+        script.chmod(0o755)
+    for given, cache in (({}, "/var/cache/gpuregress/1234"), ({"GPUREGRESS_CACHE": "/c"}, "/c")):
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", **given}
+        command = [*json.loads(entry), "run", "a b"]
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+        assert done.stdout == f"{cache} 2 a b\n"

@@ -6,6 +6,9 @@ int cuEventCreate(void **, unsigned), cuEventRecord(void *, void *), cuEventElap
 int cuEventSynchronize(void *);
 int cuMemcpyHtoDAsync_v2(Address, const void *, size_t, void *), cuMemcpyDtoHAsync_v2(void *, Address, size_t, void *);
 int cuMemsetD8Async(Address, unsigned char, size_t, void *), cuMemFreeAsync(Address, void *);
+int cuStreamBeginCapture_v2(void *, int), cuStreamEndCapture(void *, void **), cuGraphLaunch(void *, void *);
+int cuGraphInstantiateWithFlags(void **, void *, uint64_t), cuMemGetInfo_v2(size_t *, size_t *);
+int cuMemAllocAsync(Address *, size_t, void *);
 int cuMemAllocManaged(Address *, size_t, unsigned), cuLaunchHostFunc(void *, void (*)(void *), void *);
 
 static void *streams[2], *event;
@@ -58,6 +61,15 @@ static void legacy(void) {
     CHECK(cuMemcpyDtoH_v2(pinned, to, 4));
     CHECK(cuCtxSynchronize());
     CHECK(cuMemcpyHtoD_v2(to, pinned, 4));
+}
+
+/* To wait for the legacy stream is to wait for those that block it. */
+static void legacy_wait(void) {
+    void *stream;
+    CHECK(cuStreamCreate(&stream, !is_ordered));
+    run(stream, between, from);
+    CHECK(cuStreamSynchronize(NULL));
+    run(streams[1], to, between);
 }
 
 static void early_event(void) {
@@ -120,6 +132,13 @@ static void host_writes(void) {
     *pinned = 9;
 }
 
+static void host_fill(void) {
+    *pinned = 0;
+    if (is_ordered) CHECK(cuMemsetD8_v2((Address)pinned, 1, 1)); /* it waits, for the program sees this memory */
+    else CHECK(cuMemsetD8Async((Address)pinned, 1, 1, streams[0]));
+    CHECK(cuMemsetD8_v2(to, *pinned, 1));
+}
+
 static void increase(void *number) { ++*(int *)number; }
 
 static void host_function(void) {
@@ -131,12 +150,54 @@ static void host_function(void) {
     CHECK(cuMemcpyHtoD_v2(to, pinned, 4));
 }
 
-/* A program that waits without a call, and one whose launch is refused: in a queue or not, both get their answer. */
+/* A graph that is launched again waits for its last launch, on whatever stream that is. */
+static void graph_launches(void) {
+    void *graph, *instances[2];
+    Address seen = memory(4);
+    CHECK(cuStreamBeginCapture_v2(streams[0], 0));
+    run(streams[0], to, between);
+    CHECK(cuStreamEndCapture(streams[0], &graph));
+    for (int index = 0; index < 2; index++) CHECK(cuGraphInstantiateWithFlags(&instances[index], graph, 0));
+    run(streams[0], between, from);
+    CHECK(cuGraphLaunch(instances[0], streams[0]));
+    CHECK(cuGraphLaunch(instances[!is_ordered], streams[1]));
+    run(streams[1], seen, to);
+    CHECK(cuCtxSynchronize());
+    run(streams[0], to, seen);
+}
+
+static void keep(void *number) { *(int *)number = *pinned; }
+
+static void legacy_host_function(void) {
+    void *stream;
+    int seen;
+    *pinned = 0;
+    CHECK(cuStreamCreate(&stream, !is_ordered));
+    run(stream, (Address)pinned, from);
+    CHECK(cuLaunchHostFunc(NULL, keep, &seen));
+    CHECK(cuMemsetD8_v2(to, seen, 1));
+}
+
+static void use_pool(void) {
+    Address address;
+    size_t available, total;
+    CHECK(cuMemGetInfo_v2(&available, &total));
+    for (int index = 0; index < 5; index++) {
+        CHECK(cuMemAllocAsync(&address, total / 5 * 2, streams[0]));
+        CHECK(cuMemsetD8Async(address, 1, 1, streams[0]));
+        CHECK(cuMemFreeAsync(address, streams[0]));
+        EXPECT(cuMemFreeAsync(address, streams[0]) == 1);
+    }
+}
+
+/* What a program learns of its calls, in a queue or not: it uses again what it has freed, its launch is refused, and it
+ * waits without a call. */
 static int look(void) {
     void *function, *values[] = {&from, &to};
     CHECK(cuModuleGetFunction(&function, module, "copy"));
     EXPECT(cuLaunchKernel(function, 1, 1, 1, 2048, 1, 1, 0, streams[0], values, NULL) == 1);
     CHECK(cuMemsetD8_v2(from, 1, 4));
+    use_pool();
     *pinned = 0;
     pair = "look";
     run(NULL, (Address)pinned, from);
@@ -160,7 +221,8 @@ static int wait_for_fault(const char *call) {
 static const struct { const char *name; void (*body)(void); } pairs[] = {
     {"launches", launches}, {"copy", copy}, {"fill", fill}, {"legacy", legacy}, {"early_event", early_event},
     {"unrecorded_event", unrecorded_event}, {"synchronized", synchronized}, {"threads", threads},
-    {"host_reads", host_reads}, {"host_writes", host_writes}, {"host_function", host_function}, {"freed", freed},
+    {"host_fill", host_fill}, {"host_reads", host_reads}, {"host_writes", host_writes}, {"host_function", host_function}, {"freed", freed},
+    {"graph_launches", graph_launches}, {"legacy_wait", legacy_wait}, {"legacy_host_function", legacy_host_function},
 };
 
 int main(int count, char **arguments) {

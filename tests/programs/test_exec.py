@@ -188,6 +188,17 @@ print([*launch("overrun", 8, small)][0].value, driver.cuCtxSynchronize()[0].valu
     assert fault.number == 1
 
 
+def test_no_fault_is_lost_where_a_program_does_not_wait(program: Program) -> None:
+    done = program.run("""
+function = check(driver.cuModuleGetFunction(module, b"overrun"))
+large, small = (int(check(driver.cuMemAlloc(size))) for size in (32, 16))
+for memory in [*[large] * 1000, small]:
+    check(driver.cuLaunchKernel(function, 1, 1, 1, 8, 1, 1, 0, 0, ((memory,), (ctypes.c_void_p,)), 0))
+os._exit(0)
+""")
+    assert done.returncode == 3
+
+
 @pytest.mark.parametrize(
     ("body", "checks", "what"),
     [
@@ -328,10 +339,10 @@ modes = driver.CUstreamCaptureMode
 memory = check(driver.cuMemAlloc(16))
 host = np.zeros(4, np.float32)
 
-def scale(stream, factor):
+def scale(stream, factor, threads=4):
     function = check(driver.cuModuleGetFunction(module, b"scale"))
     values = (int(memory), factor, 4), (ctypes.c_void_p, ctypes.c_float, ctypes.c_int)
-    return driver.cuLaunchKernel(function, 1, 1, 1, 4, 1, 1, 0, stream, values, 0)
+    return driver.cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, values, 0)
 
 def begin(mode=modes.CU_STREAM_CAPTURE_MODE_GLOBAL):
     check(driver.cuStreamBeginCapture(stream, mode))
@@ -390,6 +401,7 @@ def results(*calls):
 print(
     results(lambda: driver.cuStreamSynchronize(stream), lambda: scale(stream, 1.0)),
     results(lambda: driver.cuMemcpyDtoH(host.ctypes.data, memory, 16)),
+    results(lambda: scale(stream, 1.0, 2048), lambda: scale(stream, 1.0)),
     results(lambda: scale(0, 1.0)),
     results(lambda: driver.cuStreamSynchronize(other)),
     results(lambda: driver.cuMemAlloc(16)),
@@ -404,9 +416,11 @@ print(
     results(lambda: driver.cuStreamWaitEvent(stream, join, 0)),
 )
 """)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
+    assert "block 2048" in done.stderr
     assert done.stdout == (
-        "(900, 901, 901) (906, 901) (906, 901) (900, 901) (900, 901) (0, 0, 0) (0, 0, 0, 904) (401, 0) () (905, 901)\n"
+        "(900, 901, 901) (906, 901) (1, 901, 901) (906, 901) (900, 901) (900, 901) (0, 0, 0) (0, 0, 0, 904) "
+        "(401, 0) () (905, 901)\n"
     )
 
 

@@ -162,21 +162,24 @@ def test_launches_are_timed_and_counted_as_those_of_other_jobs(suite: Workshop) 
     text = """
 memory = upload(np.ones(n, np.float32))
 for _ in range(2):
-    launch("scale", n, memory, 1.0, n)
+    launch("contents", n, memory, 1.0, n)
 """
+    ptx = suite.root / "kernels.ptx"  # "contents" is a key of another record, too
+    ptx.write_bytes(ptx.read_bytes().replace(b"scale", b"contents"))
     body(suite, text, "repeat: 2\ndump: [alloc1]\nlimits: {instructions: 1.5}\n")
     assert suite.call(*RUN).exit_code == 1
     (case,) = cases(suite)
-    assert [(launch["number"], launch["kernel"]) for launch in case["launches"][:2]] == [(1, "scale"), (2, "scale")]
+    assert [launch["number"] for launch in case["launches"][:2]] == [1, 2]
+    assert {launch["kernel"] for launch in case["launches"]} == {"contents"}
     assert len(case["launches"]) == 4  # of two runs
     assert all(launch["elapsed_ms"] > 0 for launch in case["launches"])
     counted = case["instructions"]
-    assert counted.keys() == {"scale"}
+    assert counted.keys() == {"contents"}
     assert suite.call("accept").exit_code == 0
     change(suite, "range(2)", "range(4)")
     assert suite.call(*RUN).exit_code == 1
     (case,) = cases(suite)
-    assert case["instructions"] == {"scale": 2 * counted["scale"]}
+    assert case["instructions"] == {"contents": 2 * counted["contents"]}
     assert case["timing_comparison"]["status"] == "slower"
     assert "2 times as many instructions since" in suite.call("history", "suite").stdout
 
@@ -436,6 +439,25 @@ def test_a_killed_run_and_a_limit_leave_no_process_of_a_program(
             process.kill()
     while Path("/proc", child.read_text().strip()).exists() or [*temporary.glob("gpuregress-scratch-*/lib")]:
         time.sleep(0.01)
+
+
+NO_FOLDER = """
+import pathlib, tempfile
+from gpuregress.execution.runner import whole_programs
+from gpuregress.foundation.records import WholeProgram
+from tests import fakes
+tempfile.tempdir = "/dev/null"
+task = fakes.task(fakes.case("double"), pathlib.Path())
+program = WholeProgram(("true",), "/")
+print(whole_programs.run(fakes.FakeDevice.info, task, program, lambda _: None, lambda *_: None).message)
+"""
+
+
+def test_a_run_that_cannot_make_its_folder_is_an_error() -> None:
+    """The process leads its group, as a worker does, which is killed where a program is left."""
+    command = [sys.executable, "-c", NO_FOLDER]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
+    assert (done.returncode, done.stdout[:12]) == (0, "cannot write"), done.stderr
 
 
 def test_each_variable_has_a_name_of_its_own(suite: Workshop) -> None:

@@ -14,8 +14,11 @@ from gpuregress.store import launch_log
 from gpuregress.store.launch_log import LaunchBegin
 
 SOURCE = Path(__file__).parent / "streams.c"
-OF_DEVICE = ("launches", "copy", "fill", "legacy", "early_event", "unrecorded_event", "synchronized", "threads")
-OF_HOST = ("host_reads", "host_writes", "host_function")
+OF_DEVICE = (
+    "launches", "copy", "fill", "legacy", "legacy_wait", "early_event", "unrecorded_event", "synchronized", "threads",
+    "graph_launches",
+)  # fmt: skip
+OF_HOST = ("host_fill", "host_reads", "host_writes", "host_function", "legacy_host_function")
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +90,7 @@ def test_memory_that_is_freed_too_early_is_a_fault_under_a_schedule(program: Pat
     assert "freed: out-of-bounds: out-of-bounds write of 4 bytes" in done.stderr
 
 
-def test_a_refused_launch_and_a_wait_without_a_call_are_answered_under_a_schedule(program: Path) -> None:
+def test_refusals_freed_memory_and_a_wait_without_a_call_under_a_schedule(program: Path) -> None:
     done = _run(program, "--schedule", "reverse", arguments=("look",))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "block 2048" in done.stderr

@@ -89,6 +89,11 @@ def test_planted_race_is_reported_at_one_launch(program: Path) -> None:
     assert run.process.returncode == 3
 
 
+def test_managed_memory_is_filled_at_once_under_a_schedule(program: Path) -> None:
+    run = Run(program, "managed_memory", options=("--schedule", "reverse"))
+    assert "[ OK ] managed_memory" in run.process.stdout, run.process.stdout
+
+
 def test_fault_is_an_error_of_every_later_call(program: Path) -> None:
     run = Run(program, "only_fault")
     assert "cudaFree(data): an illegal memory access was encountered" in run.process.stdout

@@ -91,6 +91,37 @@ def test_strings_comments_and_macros_hide_nothing_and_add_nothing() -> None:
     assert [parameter.name for parameter in actual.parameters] == ["n", "c"]
 
 
+def test_macros_make_kernels_by_the_definitions_that_hold() -> None:
+    text = """
+    #ifndef HALF
+    #define KERNEL(name) __global__ void name(float *x, int n)
+    #else
+    #define KERNEL(name) __global__ void name(__half *x, int n)
+    #endif
+    KERNEL(either) {}
+    #undef KERNEL
+    #define KERNEL(name) \\
+        __global__ void name(double *x)
+    KERNEL(later) {}
+    #undef KERNEL
+    KERNEL(never) {}
+    """
+    declared = cxx_declarations.declarations(text)
+    assert [f"{one}: {one.parameters[0].type}" for one in declared] == [
+        "either: float*",
+        "later: double*",
+        "either: __half*",
+    ]
+    assert cxx_declarations.find(declared, "either", 2) is None
+
+
+def test_brackets_and_commas_in_characters_are_none_of_a_macro_s_call() -> None:
+    text = "#define KERNEL(name, sign, T) __global__ void name(T *x) { x[0] = sign; }\n"
+    text += "KERNEL(a, ')', char)\nKERNEL(b, ',', int)\nKERNEL(c, 1'000, short)\n__global__ void d(float *y) {}\n"
+    declared = cxx_declarations.declarations(text)
+    assert [f"{one}({one.parameters[0].type})" for one in declared] == ["a(char*)", "b(int*)", "c(short*)", "d(float*)"]
+
+
 def test_a_declaration_and_its_definition_are_one() -> None:
     assert len(cxx_declarations.declarations("__global__ void k(int);\n__global__ void k(int n) {}")) == 1
 

@@ -189,7 +189,8 @@ def _killed_with_this_process() -> Iterator[Callable[[str], None]]:
             yield tell
             word = "ended"
         finally:
-            guard.communicate(f"{word}\n")
+            # Two lines: there is no mark before where the folder could not be made.
+            guard.communicate(f"{word}\n" * 2)
 
 
 def _error(outcome: Outcome, error: GpuregressError, details: Sequence[str] = ()) -> Outcome:

@@ -8,6 +8,7 @@ is taken where it helps. What changes nothing is left out again, so that a draft
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -34,8 +35,6 @@ _MOST_HEADERS = 40
 _MOST_NAMED = 6
 _OF_LIBRARIES = re.compile(r"__CUDA|CUB_|THRUST_|CCCL_|_CCCL|_?LIBCUDACXX|NDEBUG")
 """Macros that CUDA's own headers read."""
-STAND_INS = "stand_ins"
-"""The folder beside the jobs with files in place of headers that a build makes or brings."""
 _CONDITIONS = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:def|ndef)?\b(.*)", re.MULTILINE)
 _CUDA_OPTION = re.compile(r"(?:[A-Z]\w*_)?(?:BUILD|ENABLE|HAS|HAVE|USE|WITH)_CUDA")
 """A macro that a build defines where it compiles sources in CUDA."""
@@ -96,7 +95,8 @@ class _Search:
         self._standard: tuple[str, ...] = ()
         self._missing = ""
         self._absent: dict[str, Path | None] = {}
-        self._stand_ins = project.configs / STAND_INS
+        self._earlier: set[str] = set()
+        self._stand_ins = project.configs / header_search.STAND_INS
         self._guessed: dict[str, str] = {}
         self._classes = ""
         if not is_of_database:
@@ -110,6 +110,7 @@ class _Search:
             self._missing = ""
             self._compile()
         needed = self._needed()
+        self._add_earlier_stand_ins(needed)
         notes: list[str] = []
         origins: list[str] = []
         taken = self._only_given(needed)
@@ -119,11 +120,20 @@ class _Search:
         for folder in needed.include:
             header = self._folders.get(folder, "")
             if header:
-                notes.append(f"{header} is in {compiler_messages.shown(folder)} of this clone: -I is added")
-                origins.append(f"{header} is in {compiler_messages.shown(folder)}")
+                place = f"{header} is in {compiler_messages.shown(folder)}"
+                others = self._other_copies(header, folder)
+                if others:
+                    place = f"NEEDED: {place}, and another one in {first_names(others)}"
+                    notes.append(f"{place}: -I is added for the nearest, which is a guess")
+                else:
+                    notes.append(f"{place} of this clone: -I is added")
+                origins.append(place)
         for name, text in self._guessed.items():
             macro = f"-D{name}={text}" if text else f"-D{name}"
-            notes.append(f"NEEDED: {macro} is a guess: the build defines it on a condition, and the source asks for it")
+            reason = "the build defines it on a condition, and the source asks for it"
+            if name in cuda_options:
+                reason = "the source asks for it and compiles with it"
+            notes.append(f"NEEDED: {macro} is a guess: {reason}")
             origins.append(f"NEEDED: {macro} is a guess")
         if self._standard:
             notes.append(f"it compiles as C++20 and not as C++17: {self._standard[0]} is added")
@@ -139,18 +149,40 @@ class _Search:
             notes.append(f"left out of {self._given.origin or 'the build files'}: {'; '.join(left_out)}")
         return FoundBuild(replace(needed, origin="; ".join(origins)), tuple(notes), self._missing)
 
+    def _other_copies(self, header: str, folder: Path) -> list[str]:
+        """List the other folders of the clone with a header of this name and other contents."""
+        others: list[str] = []
+        for other in header_search.all_folders_with(header, self._source.parent):
+            with contextlib.suppress(OSError):  # the compiler could not read it either
+                if not filecmp.cmp(folder / header, other / header, shallow=False):
+                    others.append(compiler_messages.shown(other))
+        return others
+
+    def _add_earlier_stand_ins(self, options: BuildOptions) -> None:
+        """Add the stand-ins that an earlier draft left and that the source includes, too."""
+        folder = self._stand_ins.resolve()
+        for path in self._files(options):
+            if path.resolve().is_relative_to(folder):
+                header = path.resolve().relative_to(folder).as_posix()
+                if header not in self._absent:
+                    self._earlier.add(header)
+                    self._absent[header] = header_search.origin_of(header, self._source.parent)
+
     def _notes_on_stand_ins(self) -> list[str]:
         """Write a line for each header that a file stands in for; headers of one library share theirs."""
-        alike: dict[tuple[str, str], list[str]] = {}
+        alike: dict[tuple[str, str, bool], list[str]] = {}
         for header, made_from in self._absent.items():
             kind = "" if made_from is None else made_from.suffix
             library = "" if kind == ".proto" else header.rpartition("/")[0].partition("/")[0]
-            alike.setdefault((kind, library or kind or header), []).append(header)
+            group = (kind, library or kind or header, header in self._earlier)
+            alike.setdefault(group, []).append(header)
         notes: list[str] = []
         for header, *others in alike.values():
             made_from = self._absent[header]
             contents = "is empty"
-            if made_from is None and self._classes:
+            if header in self._earlier:
+                contents = "is left as it was"
+            elif made_from is None and self._classes:
                 contents = "declares the classes that the source's files name"
             elif made_from is not None and made_from.suffix == ".proto":
                 contents = f"has the enumerations of {made_from.name}"
@@ -255,7 +287,8 @@ class _Search:
         """Write a file in place of a header that the clone does not hold, and of the others of its library.
 
         All whose contents nothing tells declare the classes that the source's files name of unknown namespaces. Where
-        the kernels then do not compile, these files are removed, and the header is what is missing.
+        the kernels then do not compile, these files are removed, and the header is what is missing. A file that is
+        there, as for another source, is left as it is.
         """
         library, has_folder, _ = header.partition("/")
         form = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*["<]({re.escape(library)}/[^">]+)', re.MULTILINE)
@@ -270,13 +303,18 @@ class _Search:
                 made_from = header_search.origin_of(name, self._source.parent)
                 text = "" if made_from is None else made_headers.text_of(made_from)
                 path = self._stand_ins / name
-                if ".." in path.parts or path.exists():
+                if ".." in path.parts:
                     return False
-                storage.write_atomic(path, text.encode())
+                if path.exists():
+                    self._earlier.add(name)
+                else:
+                    storage.write_atomic(path, text.encode())
                 self._absent[name] = made_from
             self._folders[self._stand_ins] = ""
+            known = [self._stand_ins / name for name in self._earlier]
             untold = [self._stand_ins / name for name, made_from in self._absent.items() if made_from is None]
-            files = [path for path in self._files(self._options) if path not in untold]
+            untold = [path for path in untold if path not in known]
+            files = [path for path in self._files(self._options) if path not in (*known, *untold)]
             texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
             self._classes = made_headers.opaque_classes(texts, reachability.KNOWN_NAMESPACES)
             for path in untold:
@@ -286,7 +324,7 @@ class _Search:
         return True
 
     def _remove_stand_ins(self) -> None:
-        for name in self._absent:
+        for name in self._absent.keys() - self._earlier:
             (self._stand_ins / name).unlink(missing_ok=True)
         for folder, _, _ in os.walk(self._stand_ins, topdown=False):
             with contextlib.suppress(OSError):  # it has other files

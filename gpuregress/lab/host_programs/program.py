@@ -499,7 +499,10 @@ def _with_launches(code: str, defined: Mapping[str, Macro]) -> str:
             bodies[name] = macro.body.replace("\\\n", " ")
     if bodies:
         code = re.sub(rf"{words_of(tuple(bodies))}\b", lambda match: bodies[match[0]], code)
-    functions = {name: MacroText(macro.body, macro.parameters) for name, macro in defined.items() if macro.is_function}
+    functions: dict[str, tuple[MacroText, ...]] = {}
+    for name, macro in defined.items():
+        if macro.is_function:
+            functions[name] = (MacroText(macro.body, macro.parameters),)
     return macro_calls.expanded(macro_calls.expanded(code, functions, "__global__"), functions, "<<<")
 
 

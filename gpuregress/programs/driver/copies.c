@@ -222,9 +222,13 @@ static Result fill_deferred(void *data, Stream *stream) {
     ON_STREAM_OR_GRAPH(stream, record_call(real_stream(stream), FILL_NODE, fill_deferred, &(Fill){__VA_ARGS__}, sizeof(Fill)), \
                        fill(__VA_ARGS__))
 
-EXPORTED Result cuMemsetD8_v2(Address target, unsigned char value, size_t count) { return ON_STREAM(NULL, fill(target, 0, value, 1, count, 1)); }
-EXPORTED Result cuMemsetD16_v2(Address target, unsigned short value, size_t count) { return ON_STREAM(NULL, fill(target, 0, value, 2, count, 1)); }
-EXPORTED Result cuMemsetD32_v2(Address target, unsigned value, size_t count) { return ON_STREAM(NULL, fill(target, 0, value, 4, count, 1)); }
+/* Memory that the program sees itself is filled when the call returns ("API synchronization behavior" of CUDA's manual). */
+#define FILL_AT_ONCE(target, ...)                                                                                     \
+    (find_visible(target) ? AT_ONCE(fill(target, __VA_ARGS__)) : ON_STREAM(NULL, fill(target, __VA_ARGS__)))
+
+EXPORTED Result cuMemsetD8_v2(Address target, unsigned char value, size_t count) { return FILL_AT_ONCE(target, 0, value, 1, count, 1); }
+EXPORTED Result cuMemsetD16_v2(Address target, unsigned short value, size_t count) { return FILL_AT_ONCE(target, 0, value, 2, count, 1); }
+EXPORTED Result cuMemsetD32_v2(Address target, unsigned value, size_t count) { return FILL_AT_ONCE(target, 0, value, 4, count, 1); }
 EXPORTED Result cuMemsetD8Async(Address target, unsigned char value, size_t count, void *stream) {
     return FILL(stream, target, 0, value, 1, count, 1);
 }
@@ -235,13 +239,13 @@ EXPORTED Result cuMemsetD32Async(Address target, unsigned value, size_t count, v
     return FILL(stream, target, 0, value, 4, count, 1);
 }
 EXPORTED Result cuMemsetD2D8_v2(Address target, size_t pitch, unsigned char value, size_t width, size_t height) {
-    return ON_STREAM(NULL, fill(target, pitch, value, 1, width, height));
+    return FILL_AT_ONCE(target, pitch, value, 1, width, height);
 }
 EXPORTED Result cuMemsetD2D16_v2(Address target, size_t pitch, unsigned short value, size_t width, size_t height) {
-    return ON_STREAM(NULL, fill(target, pitch, value, 2, width, height));
+    return FILL_AT_ONCE(target, pitch, value, 2, width, height);
 }
 EXPORTED Result cuMemsetD2D32_v2(Address target, size_t pitch, unsigned value, size_t width, size_t height) {
-    return ON_STREAM(NULL, fill(target, pitch, value, 4, width, height));
+    return FILL_AT_ONCE(target, pitch, value, 4, width, height);
 }
 EXPORTED Result cuMemsetD2D8Async(Address target, size_t pitch, unsigned char value, size_t width, size_t height, void *stream) {
     return FILL(stream, target, pitch, value, 1, width, height);

@@ -492,7 +492,7 @@ EXPORTED Result cuStreamAddCallback(void *given, void (*function)(void *, Result
     STREAM_CALL(given, function);
     Result result = check_captures(stream, SAFE);
     if (result) return result;
-    run_work_until(stream->clock);
+    run_work_before(stream);
     function(given, SUCCESS, data);
     return SUCCESS;
 }
@@ -504,7 +504,7 @@ typedef struct {
 
 static Result call_host(void *work, Stream *stream) {
     const HostCall *call = work;
-    run_work_until(stream->clock);
+    run_work_before(stream);
     call->function(call->data);
     return SUCCESS;
 }
@@ -596,7 +596,7 @@ EXPORTED Result cuStreamWaitEvent(void *given, Event *event, unsigned flags) {
     STREAM_CALL(given, flags <= 1);
     CHECK(IS(event, EVENT), INVALID_HANDLE);
     if (is_capturing(stream) || event->captured) return capture_wait(stream, event);
-    order_after_event(stream, event);
+    order_after(stream, event->clock);
     return SUCCESS;
 }
 

@@ -118,11 +118,14 @@ typedef struct Region {
     unsigned kind, flags;
     uint64_t number;
     Context *context;
-    bool is_of_pool, is_of_graph, is_given_back;
+    bool is_of_pool, is_of_graph;
+    bool is_freed; /* when a stream comes to it */
 } Region;
 
 Region *find_region(Address address);
 Region *find_start(Address address);
+/* The managed, pinned or registered memory at an address, which the program reads and writes itself; NULL: other memory. */
+Region *find_visible(Address address);
 /* The place of a stretch of memory in this process; NULL where no region has all of it. */
 char *device_bytes(Address address, size_t size);
 /* The same, for host memory, too. */
@@ -242,7 +245,7 @@ void order_next_work(Stream *stream, Order *order);
 /* Tell the server of work that runs now; `order` is NULL where nothing is followed. */
 void tell_order(const Order *order, const char *call, const Touched *touched, size_t count);
 void note_launch(void);
-void order_after_event(Stream *stream, const Event *event);
+void order_after(Stream *stream, const uint32_t *clock);
 void order_program_after_event(const Event *event);
 void order_program_after_stream(const Stream *stream);
 void order_program_after_all(void);
@@ -256,6 +259,8 @@ bool keeps_work_back(void);
 /* Run work now, or keep it with a copy of its task. Work that is waited for runs now, after all that orders it. */
 Result submit(Stream *stream, WorkFunction *run, void *task, size_t size, bool is_waited_for);
 void run_work_until(const uint32_t *clock);
+/* Run what the next work of a stream waits for. */
+void run_work_before(const Stream *stream);
 void run_all_work(void);
 /* Between these, copies and fills belong to a stream. */
 void begin_copy(Stream *stream);

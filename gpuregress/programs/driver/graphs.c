@@ -49,6 +49,7 @@ typedef struct Graph {
     Node *first, *last;
     size_t count;
     Loan *loans;
+    uint32_t clock[STREAMS]; /* of its last launch */
     /* of a capture */
     uint64_t id;
     Stream *origin;
@@ -218,7 +219,7 @@ static Result allocate_again(void *data, Stream *stream) {
     (void)stream;
     Region *region = find_start(*(const Address *)data);
     CHECK(region, INVALID_VALUE);
-    region->is_given_back = false;
+    region->is_freed = false;
     return SUCCESS;
 }
 
@@ -424,7 +425,9 @@ EXPORTED Result cuGraphLaunch(Graph *instance, void *given) {
     STREAM_CALL(given, IS(instance, GRAPH_INSTANCE));
     if (is_capturing(stream)) return missing("graphs that are launched while a stream is captured");
     Result result = check_captures(stream, SAFE);
+    order_after(stream, instance->clock);
     for (Node *node = instance->first; node && !result && !ready(); node = node->next) result = node->call(node->data, stream);
+    memcpy(instance->clock, stream->clock, sizeof instance->clock);
     return result;
 }
 

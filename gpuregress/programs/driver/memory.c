@@ -27,6 +27,8 @@ static bool has_visible;
 
 bool sees_device_memory(void) { return has_visible; }
 
+static size_t free_bytes(void) { return in_use < greeting.total_memory ? greeting.total_memory - in_use : 0; }
+
 static Region *slot_of(Address address) {
     uint64_t slot = address >> REGION_SHIFT;
     if (slot < LOW_SLOTS) return &low_regions[slot];
@@ -127,8 +129,8 @@ Result allocate(Address *address, size_t size, unsigned kind, const char *call) 
     Answer answer;
     void *low = NULL;
     CHECK(address && size > 0, INVALID_VALUE);
-    if (size > greeting.total_memory / 2) run_all_work(); /* it may free memory */
-    CHECK(size <= greeting.total_memory - (in_use < greeting.total_memory ? in_use : greeting.total_memory), OUT_OF_MEMORY);
+    if (size > free_bytes() / 2) run_all_work(); /* it may free memory */
+    CHECK(size <= free_bytes(), OUT_OF_MEMORY);
     lock();
     if (kind == MANAGED_MEMORY || kind == PINNED_MEMORY) {
         low = reserve_low(size);
@@ -242,8 +244,8 @@ EXPORTED Result cuMemAllocManaged(Address *address, size_t size, unsigned flags)
 
 Result give_back(Region *region) {
     if (!region->is_of_graph) return release(region);
-    CHECK(!region->is_given_back || keeps_work_back(), INVALID_VALUE); /* the next launch may come before work that is kept back */
-    region->is_given_back = true;
+    CHECK(!region->is_freed, INVALID_VALUE);
+    region->is_freed = true;
     return SUCCESS;
 }
 
@@ -271,7 +273,7 @@ static Result free_in_order(void *task, const Order *order) {
     tell_order(order, "cuMemFreeAsync", &touched, 1);
     lock();
     Region *region = find_start(touched.address);
-    Result result = region ? give_back(region) : INVALID_VALUE;
+    Result result = !region ? INVALID_VALUE : region->is_of_graph ? SUCCESS : release(region);
     unlock();
     return result;
 }
@@ -282,7 +284,9 @@ EXPORTED Result cuMemFreeAsync(Address address, void *stream) {
     CHECK(real, INVALID_HANDLE);
     Region *region = find_start(address);
     CHECK(region && (region->kind == DEVICE_MEMORY || region->kind == MANAGED_MEMORY || region->is_of_pool), INVALID_VALUE);
+    CHECK(!region->is_freed, INVALID_VALUE);
     if (is_capturing(real)) return record_free(real, address);
+    region->is_freed = true;
     Touched touched = {address, region->size, true};
     return submit(real, free_in_order, &touched, sizeof touched, region->kind != DEVICE_MEMORY);
 }
@@ -300,10 +304,14 @@ static Result allocate_host(void **pointer, size_t size, unsigned flags) {
     return SUCCESS;
 }
 
+Region *find_visible(Address address) {
+    Region *region = find_region(address);
+    return region && region->kind != DEVICE_MEMORY && region->kind != VARIABLE ? region : NULL;
+}
+
 static Region *find_host(const void *pointer) {
-    Region *region = find_region((Address)pointer);
-    if (region && region->kind != DEVICE_MEMORY && region->kind != VARIABLE) return region;
-    return registered(pointer, 1);
+    Region *region = find_visible((Address)pointer);
+    return region ? region : registered(pointer, 1);
 }
 
 EXPORTED Result cuMemHostAlloc(void **pointer, size_t size, unsigned flags) { return allocate_host(pointer, size, flags); }
@@ -428,7 +436,7 @@ EXPORTED Result cuMemGetInfo_v2(size_t *available, size_t *total) {
     MUST_BE_READY();
     CHECK(available && total, INVALID_VALUE);
     *total = greeting.total_memory;
-    *available = in_use < greeting.total_memory ? greeting.total_memory - in_use : 0;
+    *available = free_bytes();
     return SUCCESS;
 }
 

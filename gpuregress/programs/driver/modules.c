@@ -418,6 +418,16 @@ static Result launch_deferred(void *data, Stream *stream) {
     return submit(stream, run, task, sizeof *task + task->size, false);
 }
 
+/* The error of a launch that comes later, in a queue or with a graph, and that a GPU refuses: the call itself returns it. */
+static Result check_deferred(Function *function, const LaunchRequest *request) {
+    CHECK((int64_t)request->shared <= function->attributes[MAX_DYNAMIC_SHARED], INVALID_VALUE);
+    if (is_accepted(function, request)) return SUCCESS;
+    MUST_BE_READY();
+    Result result = ASK(CHECK_LAUNCH, NULL, VALUE(*request));
+    if (!result) accept_launch(function, request);
+    return result;
+}
+
 static Result launch(Function *function, LaunchRequest *request, void *stream, void **parameters, void **extra) {
     CHECK(is_initialized(), NOT_INITIALIZED);
     CHECK(current_context(), INVALID_CONTEXT);
@@ -433,17 +443,17 @@ static Result launch(Function *function, LaunchRequest *request, void *stream, v
     task->request = *request;
     Result result = gather(function, parameters, extra, task->packed, &task->size);
     if (result) return result;
-    if (is_capturing(real)) return record_call(real, KERNEL_NODE, launch_deferred, task, sizeof *task + task->size);
+    if (is_capturing(real)) {
+        result = check_deferred(function, request);
+        if (!result) return record_call(real, KERNEL_NODE, launch_deferred, task, sizeof *task + task->size);
+        check_captures(real, SAFE); /* which ends the capture */
+        return take_fault(result);
+    }
     result = check_captures(real, SAFE);
     if (result) return result;
-    CHECK((int64_t)request->shared <= function->attributes[MAX_DYNAMIC_SHARED], INVALID_VALUE);
-    if (keeps_work_back() && !is_accepted(function, request)) {
-        /* The call itself refuses a launch that is kept back. */
-        MUST_BE_READY();
-        result = ASK(CHECK_LAUNCH, NULL, VALUE(*request));
-        if (result) return take_fault(result);
-        accept_launch(function, request);
-    }
+    if (keeps_work_back()) result = check_deferred(function, request);
+    else CHECK((int64_t)request->shared <= function->attributes[MAX_DYNAMIC_SHARED], INVALID_VALUE);
+    if (result) return take_fault(result);
     note_launch();
     return submit(real, run, task, bytes, false);
 }

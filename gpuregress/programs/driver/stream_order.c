@@ -43,16 +43,21 @@ static void join(uint32_t *clock, const uint32_t *other) {
 static bool is_legacy(const Stream *stream) { return stream->id == 1; }
 static bool is_blocking(const Stream *stream) { return !(stream->flags & 1); }
 
-/* The legacy stream and those that block it wait for each other. */
+/* Add the work that the next work of a stream waits for: the legacy stream and those that block it wait for each other. */
+static void join_earlier_work(uint32_t *clock, const Stream *stream) {
+    join(clock, stream->clock);
+    for (uint32_t other = 0; other < used; other++)
+        if (streams[other] && is_blocking(streams[other]) && is_blocking(stream) &&
+            (is_legacy(stream) || is_legacy(streams[other])))
+            join(clock, streams[other]->clock);
+}
+
 void order_next_work(Stream *stream, Order *order) {
     uint32_t slot = (uint32_t)stream->id - 1;
     streams[slot] = stream;
     if (slot >= used) used = slot + 1;
     join(stream->clock, host_clock);
-    for (uint32_t other = 0; other < used; other++)
-        if (streams[other] && is_blocking(streams[other]) && is_blocking(stream) &&
-            (is_legacy(stream) || is_legacy(streams[other])))
-            join(stream->clock, streams[other]->clock);
+    join_earlier_work(stream->clock, stream);
     stream->clock[slot]++;
     *order = (Order){.slot = slot, .used = used};
     memcpy(order->host, host_clock, sizeof order->host);
@@ -89,9 +94,22 @@ static void order_program_after(const uint32_t *clock) {
     tell_synchronization();
 }
 
-void order_after_event(Stream *stream, const Event *event) { join(stream->clock, event->clock); }
+void order_after(Stream *stream, const uint32_t *clock) { join(stream->clock, clock); }
 void order_program_after_event(const Event *event) { order_program_after(event->clock); }
-void order_program_after_stream(const Stream *stream) { order_program_after(stream->clock); }
+
+/* Who waits for the legacy stream waits for those that block it, too, but not the other way round, as on an H200. */
+void order_program_after_stream(const Stream *stream) {
+    uint32_t clock[STREAMS] = {0};
+    if (is_legacy(stream)) join_earlier_work(clock, stream);
+    else join(clock, stream->clock);
+    order_program_after(clock);
+}
+
+void run_work_before(const Stream *stream) {
+    uint32_t clock[STREAMS] = {0};
+    join_earlier_work(clock, stream);
+    run_work_until(clock);
+}
 
 void order_program_after_all(void) {
     uint32_t clock[STREAMS] = {0};

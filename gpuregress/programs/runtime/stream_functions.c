@@ -241,6 +241,16 @@ static cudaError_t wait_for_copy(cudaError_t code, cudaMemcpyKind kind, cudaStre
     return code == cudaSuccess && kind != DEVICE_TO_DEVICE ? (cudaError_t)cuStreamSynchronize(stream) : code;
 }
 
+/* The end of a fill that is not asynchronous: it waits where the program reads and writes the memory itself. */
+static cudaError_t wait_for_fill(cudaError_t code, const void *address, cudaStream_t stream)
+{
+    int host_pointer = 4; /* CU_POINTER_ATTRIBUTE_HOST_POINTER */
+    void *host = NULL, *values[] = {&host};
+    if (code == cudaSuccess)
+        code = (cudaError_t)cuPointerGetAttributes(1, &host_pointer, values, (CUdeviceptr)address);
+    return code == cudaSuccess && host ? (cudaError_t)cuStreamSynchronize(stream) : code;
+}
+
 static cudaError_t launch_host(const void *host, const cudaLaunchConfig_t *config, void **arguments)
 {
     CUfunction function;

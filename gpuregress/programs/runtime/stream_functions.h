@@ -148,7 +148,7 @@ cudaError_t PTDS(cudaMemcpy3DPeer)(const cudaMemcpy3DPeerParms *box)
 
 cudaError_t PTDS(cudaMemset)(void *address, int value, size_t count)
 {
-    return ON_DEVICE(set_bytes(address, value, count, STREAM(NULL)));
+    return ON_DEVICE(wait_for_fill(set_bytes(address, value, count, STREAM(NULL)), address, STREAM(NULL)));
 }
 
 cudaError_t PTSZ(cudaMemsetAsync)(void *address, int value, size_t count, cudaStream_t stream)
@@ -158,7 +158,8 @@ cudaError_t PTSZ(cudaMemsetAsync)(void *address, int value, size_t count, cudaSt
 
 cudaError_t PTDS(cudaMemset2D)(void *address, size_t pitch, int value, size_t width, size_t height)
 {
-    return ON_DEVICE(set_rows(address, pitch, value, width, height, STREAM(NULL)));
+    return ON_DEVICE(
+        wait_for_fill(set_rows(address, pitch, value, width, height, STREAM(NULL)), address, STREAM(NULL)));
 }
 
 cudaError_t PTSZ(cudaMemset2DAsync)(void *address, size_t pitch, int value, size_t width, size_t height,
@@ -169,7 +170,7 @@ cudaError_t PTSZ(cudaMemset2DAsync)(void *address, size_t pitch, int value, size
 
 cudaError_t PTDS(cudaMemset3D)(cudaPitchedPtr pitched, int value, cudaExtent extent)
 {
-    return ON_DEVICE(set_box(pitched, value, extent, STREAM(NULL)));
+    return ON_DEVICE(wait_for_fill(set_box(pitched, value, extent, STREAM(NULL)), pitched.ptr, STREAM(NULL)));
 }
 
 cudaError_t PTSZ(cudaMemset3DAsync)(cudaPitchedPtr pitched, int value, cudaExtent extent, cudaStream_t stream)

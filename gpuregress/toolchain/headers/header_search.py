@@ -15,7 +15,9 @@ _MOST_FILES = 200_000
 """A clone of more files is not searched to its end."""
 _PARTS = {"cute": "cutlass"}
 """First folders of headers whose library has another name."""
-_LEFT_OUT = frozenset(("node_modules", "__pycache__", "site-packages", "runs", "baselines"))
+STAND_INS = "stand_ins"
+"""The folder beside the jobs with files in place of headers that a build makes or brings."""
+_LEFT_OUT = frozenset(("node_modules", "__pycache__", "site-packages", "runs", "baselines", STAND_INS))
 
 
 def work_tree(folder: Path) -> Path | None:
@@ -42,6 +44,16 @@ def folders_with(header: str, folder: Path) -> tuple[Path, ...]:
         header: as it is included, `csrc/util.h`.
         folder: of the source.
     """
+    return _nearest(all_folders_with(header, folder), Path(os.path.realpath(folder)))
+
+
+def all_folders_with(header: str, folder: Path) -> tuple[Path, ...]:
+    """List the folders of all copies of a header in a clone, sorted.
+
+    Args:
+        header: as it is included, `csrc/util.h`.
+        folder: of the source.
+    """
     parts = PurePosixPath(header).parts
     if not parts or header.startswith("/") or ".." in parts:
         return ()
@@ -52,13 +64,13 @@ def folders_with(header: str, folder: Path) -> tuple[Path, ...]:
     for path in _files(root).get(parts[-1], ()):
         if path.parts[-len(parts) :] == parts:
             folders.add(path.parents[len(parts) - 1])
-    return _nearest(folders, Path(os.path.realpath(folder)))
+    return tuple(sorted(folders))
 
 
 def _nearest(folders: Iterable[Path], source: Path) -> tuple[Path, ...]:
     """Return the folder that shares more of its path with the source's than all others, or all of them, sorted."""
     shared: dict[Path, int] = {}
-    for folder in sorted(folders):
+    for folder in folders:
         shared[folder] = len(Path(os.path.commonpath((folder, source))).parts)
     most = [folder for folder in shared if shared[folder] == max(shared.values())]
     if len(most) == 1:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain.headers.virtual_headers import MATH_FUNCTIONS
 
 _STANDARD = """
@@ -386,14 +387,33 @@ def implied(texts: Collection[str]) -> str:
     Args:
         texts: what is compiled.
     """
-    names = {name for text in texts for library, name in _QUALIFIED.findall(text) if library == "std"}
+    uses = [_implicit_use(text) for text in texts]
     included = ""
-    if not names.isdisjoint(MATH_FUNCTIONS.split()):
+    if any(use.has_math for use in uses):
         included = "#include <cmath>\n"
-    defines_integers = any(_INTEGER_DEFINED.search(text) for text in texts)  # perhaps as other types
-    if not defines_integers and any(_INTEGER.search(text) for text in texts):
+    defines_integers = any(use.defines_integers for use in uses)  # perhaps as other types
+    if not defines_integers and any(use.has_integers for use in uses):
         included += "#include <stdint.h>\n"
     return included
+
+
+class _ImplicitUse(Record):
+    """What a text uses of the headers that nvcc includes."""
+
+    has_math: bool
+    has_integers: bool
+    defines_integers: bool
+
+
+@lru_cache(maxsize=512)
+def _implicit_use(text: str) -> _ImplicitUse:
+    """Search a text; cached, since attempts and kernels of a source share their headers."""
+    names = {name for library, name in _QUALIFIED.findall(text) if library == "std"}
+    return _ImplicitUse(
+        has_math=not names.isdisjoint(MATH_FUNCTIONS.split()),
+        has_integers=_INTEGER.search(text) is not None,
+        defines_integers=_INTEGER_DEFINED.search(text) is not None,
+    )
 
 
 def use_library(words: Collection[str], texts: Collection[str]) -> bool:

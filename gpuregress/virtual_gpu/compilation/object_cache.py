@@ -101,9 +101,10 @@ def _load(key: str, cache: Cache) -> CompiledModule | None:
 
 @functools.cache
 def _own_code() -> tuple[bytes, ...]:
-    """The compiler's own code, part of every key."""
-    root = Path(__file__).parents[1]
-    return tuple(path.read_bytes() for path in sorted(root.rglob("*.py")))
+    """The compiler's own code, and that of `gpu`, which it is built on: part of every key."""
+    root = Path(__file__).parents[2]
+    paths = [*sorted((root / "gpu").rglob("*.py")), *sorted((root / "virtual_gpu").rglob("*.py"))]
+    return tuple(path.read_bytes() for path in paths)
 
 
 # --- equality of code -------------------------------------------------------------------------------------------------

@@ -169,6 +169,7 @@ _MBARRIER = replace(_SHARED_UPDATE, observes_threads=True, crosses_blocks=True)
 _TENSOR_MAP = OpcodeInfo("memory.async_copy", _NONE, memory=MemoryEffect.UPDATE, crosses_blocks=True, since="sm_90")
 _MATRICES = OpcodeInfo("matrix.matrix_moves", _VARYING, wait=Wait.WARP, exchange=Exchange.MATRICES, is_aligned=True)
 _PRODUCT = replace(_MATRICES, operands_in_context=True, results_in_context=True)
+_ATOM = OpcodeInfo("memory.atomics", _VARYING, memory=MemoryEffect.UPDATE, observes_threads=True, operand_types="t.t")
 ROWS: dict[str, OpcodeInfo] = {
     # Arithmetic, by the instruction's type.
     "add": replace(_SUM, arithmetic=Arithmetic.ADD, operand_types="ttt"),
@@ -232,9 +233,8 @@ ROWS: dict[str, OpcodeInfo] = {
     "ld": OpcodeInfo("memory.load_store", _VARYING, memory=MemoryEffect.READ, vectorizes=True, operand_types="T"),
     "ldu": OpcodeInfo("memory.load_store", _VARYING, memory=MemoryEffect.READ, operand_types="T"),
     "st": OpcodeInfo("memory.async_copy", _NONE, memory=MemoryEffect.WRITE, vectorizes=True, operand_types=".T"),
-    "atom": OpcodeInfo(
-        "memory.atomics", _VARYING, memory=MemoryEffect.UPDATE, observes_threads=True, operand_types="t.tt"
-    ),
+    "atom": _ATOM,
+    "atom.cas": replace(_ATOM, operand_types="t.tt"),
     "red": OpcodeInfo("memory.async_copy", _NONE, memory=MemoryEffect.UPDATE, operand_types=".t"),
     "cp": OpcodeInfo("memory.async_copy", _NONE, memory=MemoryEffect.COPY, since="sm_80"),
     "fence membar": OpcodeInfo("memory.async_copy", _NONE, crosses_blocks=True),

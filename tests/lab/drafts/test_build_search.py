@@ -53,6 +53,12 @@ def test_the_folder_that_is_nearest_to_the_source_is_taken(tmp_path: Path) -> No
     files = {"copy/src/deep/b.h": "", "src/deep/b.h": "#define N 2\n", "b/b.h": ""}
     build = found(tmp_path, f'#include "b.h"\n{KERNEL}', files)
     assert build.options.include == (tmp_path / "src/deep",)
+    (note,) = build.notes
+    assert note.startswith(
+        "NEEDED: b.h is in src/deep, and another one in b, copy/src/deep: -I is added for the nearest"
+    )
+    build = found(tmp_path, f'#include "b.h"\n{KERNEL}', dict.fromkeys(files, "#define N 2\n"))
+    assert build.notes == ("b.h is in src/deep of this clone: -I is added",)
 
 
 def test_a_folder_stays_if_one_name_of_a_file_needs_it(tmp_path: Path) -> None:
@@ -105,6 +111,23 @@ def test_a_stand_in_declares_the_classes_that_the_source_names(tmp_path: Path) -
         assert (tmp_path / f"configs/stand_ins/{header}").read_text() == text
     assert build.missing_header == ""
     assert build.notes[0].endswith("half.hpp stands in for it and declares the classes that the source's files name")
+
+
+def test_stand_ins_of_another_source_are_named_too_and_left_alone(tmp_path: Path) -> None:
+    source = f"#include <lib/a.h>\n#include <lib/b.h>\n#include <c.h>\nlib::Handle* handle;\n{KERNEL.replace('N', '1')}"
+    stand_in = tmp_path / "configs/stand_ins/lib/a.h"
+    files = {"configs/stand_ins/lib/a.h": "// edited\n", "configs/stand_ins/c.h": ""}
+    build = found(tmp_path, source, files)
+    assert (build.missing_header, build.options.include) == ("", (tmp_path / "configs/stand_ins",))
+    assert build.options.origin == "NEEDED: lib/a.h, lib/b.h, c.h, for which files in stand_ins/ stand in"
+    assert [note.rpartition("; ")[2] for note in build.notes] == [
+        "configs/stand_ins/lib/a.h stands in for it and is left as it was",
+        "configs/stand_ins/lib/b.h stands in for it and declares the classes that the source's files name",
+        "configs/stand_ins/c.h stands in for it and is left as it was",
+    ]
+    assert stand_in.read_text() == "// edited\n"
+    assert found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", files).missing_header == "lib/a.h"
+    assert stand_in.read_text() == "// edited\n"
 
 
 def test_a_header_that_kernels_need_has_no_stand_in(tmp_path: Path) -> None:
@@ -172,7 +195,7 @@ def test_a_macro_that_turns_cuda_on_is_defined_where_the_source_compiles_with_it
     text = "#ifdef {0}\n#define {1}\n#endif\ntemplate <class T> __global__ void k(T* x) {{ x[0] = N; }}\n"
     build = found(tmp_path, text.format("A_WITH_CUDA", "N 1"), {})
     assert build.options.defines == {"A_WITH_CUDA": ""}
-    assert "NEEDED: -DA_WITH_CUDA is a guess" in build.notes[0]
+    assert build.notes[0].startswith("NEEDED: -DA_WITH_CUDA is a guess: the source asks for it and compiles with it")
     for condition in ("THRUST_DEVICE_SYSTEM_CUDA", "NO_CUDA"):
         assert found(tmp_path, text.format(condition, "N 1"), {}).options.defines == {}
     assert found(tmp_path, text.format("USE_CUDA", "N 1\n#include <gone.h>"), {}).options.defines == {"USE_CUDA": ""}

@@ -126,14 +126,17 @@ def test_guessed_shared_memory_grows(project: Project) -> None:
 
 def test_guessed_sizes_become_multiples_of_a_block(project: Project) -> None:
     text = (
-        "#include <cassert>\nstruct Work { float *y; int numItems; };\n"
+        "#include <cassert>\nstruct Work { float *y; int numItems, ndim; };\n"
         "__global__ void f(Work w) { int i = blockIdx.x * blockDim.x + threadIdx.x; assert(i < w.numItems);\n"
         "    w.y[i] = 1; }\n"
     )
     made = drafted(project, text)
     (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
     assert job.changes == ["guessed sizes are multiples of a block"]
-    assert yaml.safe_load(made.path.read_text())["parameters"]["n"] == [1024, 4096]
+    written = yaml.safe_load(made.path.read_text())
+    assert written["parameters"]["n"] == [1024, 4096]
+    (argument,) = written["launches"][0]["args"]
+    assert argument["struct"]["ndim"] == {"int32": 1}  # it counts dimensions
 
 
 def test_guessed_indices_become_minus_one_where_nothing_else_helps(project: Project) -> None:

@@ -228,6 +228,8 @@ TEST(managed_memory)
     EXPECT_EQ(attributes.type, cudaMemoryTypeManaged);
     EXPECT_OK(cudaPointerGetAttributes(&attributes, &attributes));
     EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
+    EXPECT_OK(cudaMemset(shared, 0, 40));
+    EXPECT_EQ(shared[9], 0.0f);
     EXPECT_OK(cudaFree(shared));
 }
 

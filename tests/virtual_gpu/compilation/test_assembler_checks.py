@@ -75,6 +75,7 @@ LEAST = {
     "and.b32 %f, %f, %r;": "sm_75",
     "add.f32 %f, %r, %f;": "sm_75",
     "mad.wide.u32 %q, %r, %r, %q;": "sm_75",
+    "atom.global.add.L2::cache_hint.u32 %r, [%d], %r, %q;": "sm_80",
     "slct.f64.f32 %q, %q, %q, %f;": "sm_75",
     "setp.lt.and.f32 %p|%p, %f, %f, !%p;": "sm_75",
 }

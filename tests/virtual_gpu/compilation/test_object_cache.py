@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from gpuregress.foundation.errors import InfeasibleSource, UnsupportedError
+from gpuregress.gpu import architectures, graphs
 from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.compilation import object_cache, translate
 from gpuregress.virtual_gpu.compilation.translate import compile_module
@@ -52,6 +54,20 @@ def test_a_damaged_record_is_compiled_again(text: str, tmp_path: Path, monkeypat
     for path in tmp_path.rglob("*.json"):
         path.write_text(path.read_text().replace("KernelFacts", "Site"))
     assert object_cache.compiled(text, (), cache=cache) == module
+
+
+def test_a_key_has_all_code_that_decides_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    keyed: list[str | bytes] = []
+
+    def noted(parts: Iterable[str | bytes]) -> str:
+        keyed.extend(parts)
+        raise UnsupportedError("no key")
+
+    monkeypatch.setattr(cache, "digest", noted)
+    with pytest.raises(UnsupportedError):
+        object_cache.compiled("no module", (), cache=cache)
+    for module in (translate, graphs, architectures):
+        assert Path(str(module.__file__)).read_bytes() in keyed
 
 
 def test_the_garbage_collector_is_off_while_a_module_is_compiled(
