@@ -133,7 +133,7 @@ def section(folder: Path, names: list[str], version: str) -> str:
             outcomes = msgspec.json.decode((folder / f"{module}.json").read_bytes(), type=dict[str, Outcome])
             counts.update(outcome.status for outcome in outcomes.values())
             failing += [
-                f"| `{test.removeprefix(f'{PACKAGE}.')}` | {_in_cell(outcome.reason)} |"
+                f"| `{test.removeprefix(f'{PACKAGE}.')}` | {in_cell(outcome.reason)} |"
                 for test, outcome in outcomes.items()
                 if outcome.status in ("fail", NOT_ENDED)
             ]
@@ -155,7 +155,7 @@ Of {run} tests that are not skipped, **{sums["pass"]} pass**.
 """
 
 
-def _in_cell(reason: str) -> str:
+def in_cell(reason: str) -> str:
     """Shorten a reason to a cell of a table."""
     line = " ".join(reason.split()).replace("|", "/")
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

@@ -13,5 +13,5 @@ def write_section(heading: str, text: str) -> None:
     page = PAGE.read_text(encoding="utf-8")
     section = re.compile(rf"(?<=^## {re.escape(heading)}\n\n).*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
     assert section.search(page), f"{PAGE} has no section {heading!r}"
-    page = section.sub(lambda _: f"{text.strip()}\n\n", page)
+    page = section.sub(lambda _: f"{text.strip()}\n\n", page, count=1)
     PAGE.write_text(f"{page.strip()}\n", encoding="utf-8")

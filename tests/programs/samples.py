@@ -124,12 +124,7 @@ def build(sample: Sample, folder: Path) -> str:
     shutil.copytree(sample.folder, folder, dirs_exist_ok=True)
     for data in folder.glob("data/*"):
         shutil.copy(data, folder)
-    if "cooperative_groups" in (sample.folder / "CMakeLists.txt").read_text(encoding="utf-8"):
-        # Headers that the program compiles itself, where CMake copies them to.
-        listing = subprocess.run(["nvcc", "-M", "-x", "cu", os.devnull], capture_output=True, text=True, check=True)
-        include = next(Path(word).parent for word in listing.stdout.split() if word.endswith("/cuda_runtime.h"))
-        shutil.copy(include / "cooperative_groups.h", folder)
-        shutil.copytree(include / "cooperative_groups", folder / "cooperative_groups", dirs_exist_ok=True)
+    _copy_headers(sample, folder)
     common = folder.parents[2] / "Common"
     if not common.exists():
         common.symlink_to(sample.folder.parents[2] / "Common")
@@ -141,6 +136,21 @@ def build(sample: Sample, folder: Path) -> str:
     if not problem and sample.kernels:
         problem = _problem([*nvcc, "-ptx", sample.kernels, "-o", f"{stem}.ptx"], folder)
     return problem
+
+
+def _copy_headers(sample: Sample, folder: Path) -> None:
+    """Copy headers of CUDA that the program itself compiles to where CMake copies them to."""
+    text = (sample.folder / "CMakeLists.txt").read_text(encoding="utf-8")
+    names = re.findall(r"\$\{CUDA_INCLUDE_DIR\}/(\S+)", text)
+    if not names:
+        return
+    listing = subprocess.run(["nvcc", "-M", "-x", "cu", os.devnull], capture_output=True, text=True, check=True)
+    include = next(Path(word).parent for word in listing.stdout.split() if word.endswith("/cuda_runtime.h"))
+    for name in names:
+        if (include / name).is_dir():
+            shutil.copytree(include / name, folder / Path(name).name, dirs_exist_ok=True)
+        else:
+            shutil.copy(include / name, folder)
 
 
 def _problem(command: list[str], folder: Path) -> str:

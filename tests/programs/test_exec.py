@@ -228,10 +228,10 @@ def test_findings_decide_the_exit_code(program: Program, body: str, checks: str,
 
 
 def test_a_missing_function_decides_the_exit_code(program: Program) -> None:
-    done = program.run("print(driver.cuGraphCreate(0)[0].value)")
+    done = program.run("print(driver.cuIpcGetMemHandle(0)[0].value)")
     assert (done.returncode, done.stdout) == (4, "801\n")
-    assert done.stderr.startswith("gpuregress: not supported: cuGraphCreate\n")
-    assert [incident["what"] for incident in program.incidents] == ["cuGraphCreate"]
+    assert done.stderr.startswith("gpuregress: not supported: cuIpcGetMemHandle\n")
+    assert [incident["what"] for incident in program.incidents] == ["cuIpcGetMemHandle"]
 
 
 def test_the_findings_of_children_count(program: Program) -> None:

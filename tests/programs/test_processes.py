@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.programs.test_exec import servers_of
 
 USE = f"{sys.executable} -c \"import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)\""
-FAIL = f"{sys.executable} -c \"import ctypes; d = ctypes.CDLL('libcuda.so.1'); d.cuInit(0); d.cuGraphCreate(0, 0)\""
+FAIL = f"{sys.executable} -c \"import ctypes; d = ctypes.CDLL('libcuda.so.1'); d.cuInit(0); d.cuIpcGetMemHandle(0, 0)\""
 
 
 def _command(script: str, *options: str) -> list[str]:

@@ -298,9 +298,9 @@ def test_a_program_that_hangs_in_a_kernel_is_killed_at_its_limit(suite: Workshop
 
 
 def test_a_missing_function_is_an_error_of_the_harness(suite: Workshop) -> None:
-    body(suite, "upload(np.ones(4))\ndriver.cuGraphCreate(0)")
+    body(suite, "upload(np.ones(4))\ndriver.cuIpcGetMemHandle(0)")
     assert suite.call(*RUN).exit_code == 4
-    assert "cuGraphCreate" in cases(suite)[0]["reason"]
+    assert "cuIpcGetMemHandle" in cases(suite)[0]["reason"]
 
 
 def test_a_program_without_a_buffer_or_without_the_gpu_cannot_pass(suite: Workshop) -> None:

@@ -384,7 +384,7 @@ EXPORTED Result cuMemcpy2DAsync_v2(const Copy2D *given, void *stream) {
     return ON_STREAM_OR_GRAPH(stream, copy_2d(given, real_stream(stream)), copy_2d(given, NULL));
 }
 EXPORTED Result cuMemcpy3D_v2(const Copy3D *given) { return AT_ONCE(copy_3d(given, NULL)); }
-EXPORTED Result cuMemcpy3DAsync_v2(const Copy3D *given, void *stream) {
+EXPORTED Result cuMemcpy3DAsync_v2(const void *given, void *stream) {
     return ON_STREAM_OR_GRAPH(stream, copy_3d(given, real_stream(stream)), copy_3d(given, NULL));
 }
 EXPORTED Result cuMemcpy3DPeer(const Copy3D *given) { return AT_ONCE(copy_3d(given, NULL)); }

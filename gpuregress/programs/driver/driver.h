@@ -118,7 +118,7 @@ typedef struct Region {
     unsigned kind, flags;
     uint64_t number;
     Context *context;
-    bool is_of_pool;
+    bool is_of_pool, is_of_graph;
     bool is_freed; /* when a stream comes to it */
 } Region;
 
@@ -140,6 +140,8 @@ void begin_launch_on_registered(void);
 void end_launch_on_registered(void);
 Result allocate(Address *address, size_t size, unsigned kind, const char *call);
 Result release(Region *region);
+/* Free memory for the program; a graph's is kept for the next launch, which allocates it again. */
+Result give_back(Region *region);
 void release_regions_of(Context *context);
 /* Replace a managed variable's address by a second one, at which the program itself can read and write it, too. */
 Result map_variable(Address *address);
@@ -266,7 +268,7 @@ Result end_copy(const char *call, Result result);
 
 /* --- graphs ----------------------------------------------------------------------------------------------------------- */
 
-enum NodeType { KERNEL_NODE, COPY_NODE, FILL_NODE, HOST_NODE, ALLOCATION_NODE = 10, FREE_NODE };
+enum NodeType { KERNEL_NODE, COPY_NODE, FILL_NODE, HOST_NODE, EMPTY_NODE = 5, ALLOCATION_NODE = 10, FREE_NODE };
 typedef Result (*DeferredCall)(void *data, Stream *stream);
 
 bool is_capturing(const Stream *stream);

@@ -242,13 +242,20 @@ EXPORTED Result cuMemAllocManaged(Address *address, size_t size, unsigned flags)
     return allocate(address, size, MANAGED_MEMORY, "cuMemAllocManaged");
 }
 
+Result give_back(Region *region) {
+    if (!region->is_of_graph) return release(region);
+    CHECK(!region->is_freed, INVALID_VALUE);
+    region->is_freed = true;
+    return SUCCESS;
+}
+
 static Result free_memory(Address address) {
     MUST_BE_READY();
     if (address == 0) return SUCCESS;
     lock();
     Region *region = find_start(address);
     Result result = INVALID_VALUE;
-    if (region && (region->kind == DEVICE_MEMORY || region->kind == MANAGED_MEMORY || region->is_of_pool)) result = release(region);
+    if (region && (region->kind == DEVICE_MEMORY || region->kind == MANAGED_MEMORY || region->is_of_pool)) result = give_back(region);
     unlock();
     return result;
 }
@@ -266,7 +273,7 @@ static Result free_in_order(void *task, const Order *order) {
     tell_order(order, "cuMemFreeAsync", &touched, 1);
     lock();
     Region *region = find_start(touched.address);
-    Result result = region ? release(region) : INVALID_VALUE;
+    Result result = !region ? INVALID_VALUE : region->is_of_graph ? SUCCESS : release(region);
     unlock();
     return result;
 }

@@ -91,6 +91,16 @@ typedef struct {
     unsigned numAttrs;
 } CUlaunchConfig;
 
+typedef struct {
+    CUfunction func;
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    void **kernelParams, **extra;
+    CUkernel kern;
+    CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+
 /* Start, devices, contexts */
 CUresult cuInit(unsigned flags);
 CUresult cuDriverGetVersion(int *version);
@@ -230,6 +240,40 @@ CUresult cuGraphUpload(cudaGraphExec_t instance, CUstream stream);
 CUresult cuGraphDestroy(cudaGraph_t graph);
 CUresult cuGraphExecDestroy(cudaGraphExec_t instance);
 CUresult cuGraphExecUpdate_v2(cudaGraphExec_t instance, cudaGraph_t graph, void *result_info);
+CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *value);
+CUresult cuDeviceSetGraphMemAttribute(CUdevice device, int attribute, void *value);
+CUresult cuDeviceGraphMemTrim(CUdevice device);
+CUresult cuUserObjectCreate(void **object, void *data, cudaHostFn_t destroy, unsigned references, unsigned flags);
+CUresult cuUserObjectRetain(void *object, unsigned count);
+CUresult cuUserObjectRelease(void *object, unsigned count);
+CUresult cuGraphRetainUserObject(cudaGraph_t graph, void *object, unsigned count, unsigned flags);
+CUresult cuGraphReleaseUserObject(cudaGraph_t graph, void *object, unsigned count);
+CUresult cuGraphCreate(cudaGraph_t *graph, unsigned flags);
+CUresult cuGraphAddKernelNode_v2(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+                                 const CUDA_KERNEL_NODE_PARAMS *parameters);
+CUresult cuGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+                              const CUDA_MEMCPY3D *copy, CUcontext context);
+CUresult cuGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+                              const void *fill, CUcontext context);
+CUresult cuGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+                            const void *call);
+CUresult cuGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count);
+CUresult cuGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+                                void *allocation);
+CUresult cuGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+                               CUdeviceptr address);
+CUresult cuGraphAddDependencies_v2(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
+                                   const void *edges, size_t count);
+CUresult cuGraphKernelNodeSetParams_v2(cudaGraphNode_t node, const CUDA_KERNEL_NODE_PARAMS *parameters);
+CUresult cuGraphExecKernelNodeSetParams_v2(cudaGraphExec_t instance, cudaGraphNode_t node,
+                                           const CUDA_KERNEL_NODE_PARAMS *parameters);
+CUresult cuGraphMemcpyNodeSetParams(cudaGraphNode_t node, const CUDA_MEMCPY3D *copy);
+CUresult cuGraphExecMemcpyNodeSetParams(cudaGraphExec_t instance, cudaGraphNode_t node, const CUDA_MEMCPY3D *copy,
+                                        CUcontext context);
+CUresult cuGraphMemsetNodeSetParams(cudaGraphNode_t node, const void *fill);
+CUresult cuGraphExecMemsetNodeSetParams(cudaGraphExec_t instance, cudaGraphNode_t node, const void *fill, CUcontext context);
+CUresult cuGraphHostNodeSetParams(cudaGraphNode_t node, const void *call);
+CUresult cuGraphExecHostNodeSetParams(cudaGraphExec_t instance, cudaGraphNode_t node, const void *call);
 CUresult cuGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count);
 CUresult cuGraphNodeGetType(cudaGraphNode_t node, int *type);
 CUresult cuLaunchHostFunc(CUstream stream, cudaHostFn_t function, void *data);

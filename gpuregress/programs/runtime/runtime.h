@@ -43,6 +43,9 @@ void unload_programs(void);
 /* Launch through the driver. Shared by the functions of both default streams. */
 cudaError_t launch(CUfunction function, const cudaLaunchConfig_t *config, void **arguments);
 
+/* The driver's form of a copy of a box. */
+cudaError_t convert_box(const cudaMemcpy3DParms *box, CUDA_MEMCPY3D *result);
+
 /* The driver's format and number of channels of a channel description; an error if there is none. */
 cudaError_t array_format(const cudaChannelFormatDesc *channels, int *format, unsigned *count);
 

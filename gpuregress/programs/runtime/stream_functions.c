@@ -31,15 +31,13 @@ static bool is_host(cudaMemcpyKind kind, cudaMemcpyKind with_host)
     return kind == HOST_TO_HOST || kind == with_host;
 }
 
-/* Copy a box. Where an array takes part, widths count its elements; positions in linear memory count bytes. */
-static cudaError_t copy_box(const cudaMemcpy3DParms *box, cudaStream_t stream)
+/* Where an array takes part, widths count its elements; positions in linear memory count bytes. */
+cudaError_t convert_box(const cudaMemcpy3DParms *box, CUDA_MEMCPY3D *result)
 {
     if ((unsigned)box->kind > BY_ADDRESS)
         return cudaErrorInvalidMemcpyDirection;
     if (!box->srcArray == !box->srcPtr.ptr || !box->dstArray == !box->dstPtr.ptr)
         return cudaErrorInvalidValue;
-    if (box->extent.width == 0 || box->extent.height == 0 || box->extent.depth == 0)
-        return cudaSuccess;
     cudaError_t code = cudaSuccess;
     size_t source_element = 1, destination_element = 1;
     if (box->srcArray)
@@ -88,6 +86,16 @@ static cudaError_t copy_box(const cudaMemcpy3DParms *box, cudaStream_t stream)
         converted.dstPitch = box->dstPtr.pitch;
         converted.dstHeight = box->dstPtr.ysize;
     }
+    *result = converted;
+    return cudaSuccess;
+}
+
+static cudaError_t copy_box(const cudaMemcpy3DParms *box, cudaStream_t stream)
+{
+    CUDA_MEMCPY3D converted;
+    cudaError_t code = convert_box(box, &converted);
+    if (code != cudaSuccess || box->extent.width == 0 || box->extent.height == 0 || box->extent.depth == 0)
+        return code;
     return (cudaError_t)cuMemcpy3DAsync_v2(&converted, stream);
 }
 

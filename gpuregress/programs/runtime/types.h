@@ -88,6 +88,15 @@ typedef struct {
 } cudaMemcpy3DPeerParms;
 
 typedef struct {
+    void *func;
+    dim3 gridDim;
+    dim3 blockDim;
+    unsigned sharedMemBytes;
+    void **kernelParams;
+    void **extra;
+} cudaKernelNodeParams;
+
+typedef struct {
     int type, id;
 } cudaMemLocation;
 

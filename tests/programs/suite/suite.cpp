@@ -420,6 +420,97 @@ TEST(captured_graph)
     EXPECT_OK(cudaStreamDestroy(stream));
 }
 
+static cudaKernelNodeParams kernel_node(const void *kernel, unsigned threads, void **arguments)
+{
+    cudaKernelNodeParams params = {};
+    params.func = (void *)kernel;
+    params.gridDim = dim3(1);
+    params.blockDim = dim3(threads);
+    params.kernelParams = arguments;
+    return params;
+}
+
+/* Each node does another thing if it comes too early or too late. */
+TEST(built_graph)
+{
+    const size_t bytes = 4 * sizeof(float);
+    Buffer<float> x(iota<float>(4)), y(std::vector<float>(4, 5));
+    std::vector<float> result(4, 0);
+    int n = 4, calls = 0;
+    float a = 2;
+    void *arguments[] = {&n, &a, &x.data, &y.data};
+    cudaKernelNodeParams kernel = kernel_node((const void *)saxpy, 4, arguments);
+    cudaMemsetParams fill = {};
+    fill.dst = y.data;
+    fill.value = 0x3f800000;
+    fill.elementSize = 4;
+    fill.width = 4;
+    fill.height = 1;
+    cudaHostNodeParams call = {[](void *data) { ++*(int *)data; }, &calls};
+    cudaMemAllocNodeParams own = {};
+    own.bytesize = bytes;
+    own.poolProps.allocType = cudaMemAllocationTypePinned;
+    own.poolProps.location.type = cudaMemLocationTypeDevice;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t instance;
+    cudaGraphNode_t launch, filling, allocation, inside, outside, last, node;
+    EXPECT_OK(cudaStreamCreate(&stream));
+    EXPECT_OK(cudaGraphCreate(&graph, 0));
+    EXPECT_OK(cudaGraphAddKernelNode(&launch, graph, nullptr, 0, &kernel));
+    EXPECT_OK(cudaGraphAddMemsetNode(&filling, graph, nullptr, 0, &fill));
+    EXPECT_OK(cudaGraphAddMemAllocNode(&allocation, graph, &launch, 1, &own));
+    EXPECT_OK(cudaGraphAddMemcpyNode1D(&inside, graph, &allocation, 1, own.dptr, y.data, bytes, cudaMemcpyDeviceToDevice));
+    cudaMemcpy3DParms copy = {};
+    copy.srcPtr = {own.dptr, bytes, 4, 1};
+    copy.dstPtr = {result.data(), bytes, 4, 1};
+    copy.extent = {bytes, 1, 1};
+    copy.kind = cudaMemcpyDeviceToHost;
+    EXPECT_OK(cudaGraphAddMemcpyNode(&outside, graph, &inside, 1, &copy));
+    EXPECT_OK(cudaGraphAddMemFreeNode(&last, graph, &outside, 1, own.dptr));
+    EXPECT_OK(cudaGraphAddEmptyNode(&node, graph, &last, 1));
+    EXPECT_OK(cudaGraphAddHostNode(&node, graph, &node, 1, &call));
+    EXPECT_OK(cudaGraphAddDependencies(graph, &filling, &launch, nullptr, 1));
+    EXPECT_OK(cudaGraphInstantiate(&instance, graph, 0));
+    EXPECT_EQ(calls, 0);
+    for (int round = 0; round < 2; round++) {
+        EXPECT_OK(cudaGraphLaunch(instance, stream));
+        EXPECT_OK(cudaStreamSynchronize(stream));
+        EXPECT_EQ(result[3], 7.0f);
+    }
+    EXPECT_EQ(calls, 2);
+    a = 3;
+    fill.value = 0;
+    EXPECT_OK(cudaGraphExecKernelNodeSetParams(instance, launch, &kernel));
+    EXPECT_OK(cudaGraphExecMemsetNodeSetParams(instance, filling, &fill));
+    EXPECT_EQ(cudaGraphExecHostNodeSetParams(instance, launch, &call), cudaErrorInvalidValue);
+    EXPECT_OK(cudaGraphLaunch(instance, stream));
+    EXPECT_OK(cudaStreamSynchronize(stream));
+    EXPECT_EQ(result[3], 9.0f);
+    EXPECT_OK(cudaGraphExecDestroy(instance));
+    EXPECT_OK(cudaGraphAddDependencies(graph, &launch, &filling, nullptr, 1));
+    EXPECT_EQ(cudaGraphInstantiate(&instance, graph, 0), cudaErrorInvalidValue);
+    cudaGetLastError();
+    EXPECT_OK(cudaGraphDestroy(graph));
+    /* Memory that the program frees after each launch. */
+    EXPECT_OK(cudaGraphCreate(&graph, 0));
+    EXPECT_OK(cudaGraphAddMemAllocNode(&allocation, graph, nullptr, 0, &own));
+    arguments[3] = &own.dptr;
+    EXPECT_OK(cudaGraphAddMemcpyNode1D(&inside, graph, &allocation, 1, own.dptr, x.data, bytes, cudaMemcpyDeviceToDevice));
+    EXPECT_OK(cudaGraphAddKernelNode(&launch, graph, &inside, 1, &kernel));
+    EXPECT_OK(cudaGraphInstantiate(&instance, graph, 0));
+    for (int round = 0; round < 2; round++) {
+        EXPECT_OK(cudaGraphLaunch(instance, stream));
+        EXPECT_OK(cudaFreeAsync(own.dptr, stream));
+    }
+    EXPECT_EQ(cudaFreeAsync(own.dptr, stream), cudaErrorInvalidValue);
+    cudaGetLastError();
+    EXPECT_OK(cudaStreamSynchronize(stream));
+    EXPECT_OK(cudaGraphExecDestroy(instance));
+    EXPECT_OK(cudaGraphDestroy(graph));
+    EXPECT_OK(cudaStreamDestroy(stream));
+}
+
 TEST(only_fault)
 {
     Buffer<int> values(4);
@@ -463,9 +554,9 @@ TEST(only_unordered_copy)
 
 TEST(only_missing)
 {
-    cudaGraph_t graph;
+    cudaIpcMemHandle_t handle;
     for (int i = 0; i < 2; i++)
-        EXPECT_EQ(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
+        EXPECT_EQ(cudaIpcGetMemHandle(&handle, &handle), cudaErrorNotSupported);
     EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
 }
 
