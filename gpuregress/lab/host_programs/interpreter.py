@@ -9,7 +9,7 @@ kernels that nothing else launches.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from tree_sitter import Node
@@ -303,16 +303,6 @@ _VECTOR = re.compile(
 )
 
 
-def _in_large_frame(function: Callable[[], None]) -> None:
-    function()
-
-
-# CPython keeps frames in chunks of 16 KB, and maps and unmaps one at each call across the end of a chunk. A recursion
-# that goes back and forth there spent 0.6 of 1.5 s on it. This frame is larger: it gets a chunk of 1 MB, which has room
-# for those of its callees.
-_in_large_frame.__code__ = _in_large_frame.__code__.replace(co_stacksize=2**16)
-
-
 class Interpreter(HostStatements):
     """A run of a program.
 
@@ -326,9 +316,6 @@ class Interpreter(HostStatements):
 
     def run(self) -> None:
         """Run `main` and the functions that launch a kernel."""
-        _in_large_frame(self._run)
-
-    def _run(self) -> None:
         self._initialize()
         names = ["main", *self._roots(), *sorted(self.program.launching)]
         spent = 0
