@@ -39,10 +39,10 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")))
 COMMAND_TIMEOUT_S = 300.0
 _OWN = re.compile(
-    r"(?P<program>gpuregress|python) (?P<words>[^|&;<>$`\\#]*?)(?: 2> (?P<errors>[\w.]+))?(?: > (?P<file>[\w.]+))?"
-    r"(?: \| (?P<reader>[^;]*)|; (?P<next>.*))?"
+    r"(?P<program>gpuregress|python) (?!exec )(?P<words>[^|&;<>$`\\#]*?)(?: 2> (?P<errors>[\w.]+))?"
+    r"(?: > (?P<file>[\w.]+))?(?: \| (?P<reader>[^;]*)|; (?P<next>.*))?"
 )
-"""A command of gpuregress or Python, where its streams go, and what follows it."""
+"""A command of gpuregress or Python, where its streams go, and what follows it; `exec` needs a process of its own."""
 
 _MARK = re.compile(r"<!-- (project|needs|setup|file|not run): (.*?) -->")
 _FENCE = re.compile(r"```(\w*|\{eval-rst\})$")  # the second is a directive of the site, whose build is strict
@@ -149,6 +149,10 @@ class Shell:
             "LOGNAME": "alice",
             "COLUMNS": "100",
         }
+
+    def show_gpus(self) -> None:
+        """Lets programs see the virtual GPU of `exec`, which obeys CUDA_VISIBLE_DEVICES."""
+        del self._environment["CUDA_VISIBLE_DEVICES"]
 
     def examples(self) -> None:
         """Copies this repository's jobs, kernels and baselines into the folder."""

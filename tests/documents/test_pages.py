@@ -291,5 +291,6 @@ def test_few_blocks_are_excepted_from_execution() -> None:
         "docs/how-to/install.md": 2,
         "docs/how-to/gpu.md": 1,
         "docs/tutorials/capture.md": 2,
+        "docs/tutorials/programs.md": 1,
         "README.md": 1,
     }

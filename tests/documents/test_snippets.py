@@ -60,6 +60,8 @@ def test_every_block_of_the_page(page: str, tmp_path: Path) -> None:
         where = f"{page}:{step.line}"
         if step.kind == "needs":
             pytest.importorskip(step.argument, reason=f"{page} needs {step.argument}, which is not installed")
+            if step.argument == "pycuda":
+                shell.show_gpus()
         prepare(step, shell)
         if step.kind == "console":
             run(step, shell, page)
