@@ -49,6 +49,12 @@ def is_installed(folder: Path) -> bool:
     return not _SITE_FOLDERS.isdisjoint(folder.parts)
 
 
+def parts_below_site(folder: Path) -> tuple[str, ...]:
+    """Return the names of a folder's parts below the folder of installed packages; none where there is none."""
+    positions = [position for position, part in enumerate(folder.parts) if part in _SITE_FOLDERS]
+    return folder.parts[positions[-1] + 1 :] if positions else ()
+
+
 def is_missing(module: str, tops: Sequence[Path]) -> bool:
     """Tell whether there is no module of this name: neither Python's own, nor installed, nor beside the source.
 

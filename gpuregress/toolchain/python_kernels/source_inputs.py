@@ -163,7 +163,8 @@ def _version(package: str) -> str:
     names = set(distributions.get(package, ()))
     for folder in local_modules.package_folders(package):
         # CuTe DSL is in site-packages/nvidia_cutlass_dsl/dsl_packages, which a .pth file puts on the path.
-        names.update(name for part in folder.parts for name in distributions.get(part, ()))
+        parts = local_modules.parts_below_site(folder)
+        names.update(name for part in parts for name in distributions.get(part, ()))
     versions = {metadata.version(name) for name in names}
     return ", ".join(sorted(versions)) or "unknown"
 

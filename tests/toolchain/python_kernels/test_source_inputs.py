@@ -127,7 +127,7 @@ def test_modules_elsewhere_on_the_path_count(tmp_path: Path, monkeypatch: pytest
 def test_of_installed_packages_the_version_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "import os, numpy, helpers, nowhere_at_all\nfrom parts.deep import x\n"
     path = write(tmp_path / "kernels", kernel=text, helpers="from yaml import load\n", parts__in__deep="")
-    site = tmp_path / "site-packages"
+    site = tmp_path / "numpy" / "site-packages"  # a clone of a package may have an environment in it
     write(site, parcel__in____init__="")
     monkeypatch.setattr("sys.path", [*sys.path, str(site)])
     assert source_inputs.packages(source_inputs.inputs(path)) == {
