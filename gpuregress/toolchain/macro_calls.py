@@ -10,10 +10,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from gpuregress.gpu.records import Record
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro
 
-_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)]*\))?((?:\\\n|[^\n])*)", re.MULTILINE)
-_UNDEFINE = re.compile(r"[ \t]*#[ \t]*undef[ \t]+(\w+)")
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _STRINGIFIED = re.compile(r"(?<!#)#\s*\w+")
 _CONCATENATION = re.compile(r"\s*##\s*")
 _PART = re.compile(r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'|[^"]""")
@@ -30,36 +28,13 @@ _SCOPES = r"""
 """
 
 
-class MacroText(Record):
-    """A macro's text and the names of its arguments; None: it takes none."""
-
-    body: str
-    parameters: tuple[str, ...] | None
-
-
 class _Call(Record):
     """A macro's name in a text, with its arguments."""
 
-    macro: MacroText
+    macro: Macro
     start: int
     end: int
     arguments: tuple[str, ...]
-
-
-def defined_in(text: str) -> dict[str, tuple[MacroText, ...]]:
-    """Return the macros of a text by name, each with its different definitions."""
-    macros: dict[str, tuple[MacroText, ...]] = {}
-    for directive in _DEFINE.finditer(text):
-        _define(macros, directive)
-    return macros
-
-
-def _define(macros: dict[str, tuple[MacroText, ...]], directive: re.Match[str]) -> None:
-    name, parameters, body = directive.groups()
-    names = tuple(re.findall(r"\w+|\.\.\.", parameters)) if parameters else None
-    macro = MacroText(body, names)
-    if macro not in macros.get(name, ()):
-        macros[name] = (*macros.get(name, ()), macro)
 
 
 def expansions(text: str, mark: str) -> list[str]:
@@ -69,14 +44,16 @@ def expansions(text: str, mark: str) -> list[str]:
         text: without comments, with its directives.
         mark: as for `expanded`.
     """
-    macros = defined_in(text)
+    macros: dict[str, tuple[Macro, ...]] = {}
+    for name, definitions in CxxText(text).macros.items():
+        macros[name] = tuple(dict.fromkeys(definitions))
     making = _making(macros, mark)
     count = max((len(definitions) for name, definitions in macros.items() if name in making), default=1)
     choices = (expanded(text, macros, mark, choice) for choice in range(min(count, _MOST_CHOICES)))
     return list(dict.fromkeys(choices))
 
 
-def expanded(text: str, macros: Mapping[str, tuple[MacroText, ...]], mark: str, choice: int = 0) -> str:
+def expanded(text: str, macros: Mapping[str, tuple[Macro, ...]], mark: str, choice: int = 0) -> str:
     """Put the texts of macros in the place of their calls at namespace scope, where they make something.
 
     Args:
@@ -99,27 +76,25 @@ def expanded(text: str, macros: Mapping[str, tuple[MacroText, ...]], mark: str, 
     return text
 
 
-def _making(macros: Mapping[str, tuple[MacroText, ...]], mark: str) -> set[str]:
+def _making(macros: Mapping[str, tuple[Macro, ...]], mark: str) -> set[str]:
     """Name the macros with a mark in their texts, and those that name such a macro."""
     bodies = {name: " ".join(macro.body for macro in definitions) for name, definitions in macros.items()}
     making = {name for name, body in bodies.items() if mark in body}
     count = 0
     while len(making) > count:
         count = len(making)
-        making |= {name for name, body in bodies.items() if not making.isdisjoint(_WORD.findall(body))}
+        making |= {name for name, body in bodies.items() if not making.isdisjoint(WORD.findall(body))}
     return making
 
 
-def _calls(
-    text: str, macros: Mapping[str, tuple[MacroText, ...]], making: Collection[str], choice: int
-) -> Iterator[_Call]:
+def _calls(text: str, macros: Mapping[str, tuple[Macro, ...]], making: Collection[str], choice: int) -> Iterator[_Call]:
     """List the macros at namespace scope that make something, by themselves or by a macro that they are given."""
     if not making:
         return
     names = "|".join(re.escape(name) for name in sorted(macros, key=len, reverse=True))
     pattern = re.compile(rf"{_SCOPES} | \b(?P<name>{names})\b", re.VERBOSE | re.MULTILINE)
     scopes: list[bool] = []  # whether each is a namespace
-    holding: dict[str, tuple[MacroText, ...]] = {}
+    holding: dict[str, tuple[Macro, ...]] = {}
     at = 0
     while True:
         match = pattern.search(text, at)
@@ -141,24 +116,25 @@ def _calls(
             if call is None:
                 continue
             at = call.end
-            words = _WORD.findall(" ".join((match["name"], *call.arguments)))
+            words = WORD.findall(" ".join((match["name"], *call.arguments)))
             if not set(words).isdisjoint(making):
                 yield call
 
 
-def _read_directive(line: str, holding: dict[str, tuple[MacroText, ...]]) -> None:
+def _read_directive(line: str, holding: dict[str, tuple[Macro, ...]]) -> None:
     """Note the definitions that hold after a directive: all since the last `#undef`, under whatever conditions."""
-    define = _DEFINE.match(line)
-    undefine = _UNDEFINE.match(line)
-    if define is not None:
-        _define(holding, define)
-    elif undefine is not None:
-        holding[undefine[1]] = ()
+    text = CxxText(line)
+    for name, definitions in text.macros.items():
+        holding[name] = tuple(dict.fromkeys((*holding.get(name, ()), *definitions)))
+    for directive in text.directives:
+        name_undefined = WORD.search(directive.rest)
+        if directive.word == "undef" and name_undefined is not None:
+            holding[name_undefined[0]] = ()
 
 
-def _call(text: str, match: re.Match[str], macro: MacroText) -> _Call | None:
+def _call(text: str, match: re.Match[str], macro: Macro) -> _Call | None:
     """Read the arguments of a macro; None where its name stands without those that it takes."""
-    if macro.parameters is None:
+    if not macro.is_function:
         return _Call(macro, match.start(), match.end(), ())
     opening = re.compile(r"\s*\(").match(text, match.end())
     if opening is None:
@@ -179,11 +155,11 @@ def _call(text: str, match: re.Match[str], macro: MacroText) -> _Call | None:
     return None
 
 
-def _expansion(macro: MacroText, arguments: tuple[str, ...]) -> str:
-    parameters = macro.parameters or ()
+def _expansion(macro: Macro, arguments: tuple[str, ...]) -> str:
+    parameters = macro.parameters
     texts = dict(zip(parameters, arguments, strict=False))
     if parameters[-1:] == ("...",):
         texts["__VA_ARGS__"] = ", ".join(arguments[len(parameters) - 1 :])
     body = _STRINGIFIED.sub('""', macro.body.replace("\\\n", " "))
-    body = _WORD.sub(lambda word: texts.get(word[0], word[0]), body)
+    body = WORD.sub(lambda word: texts.get(word[0], word[0]), body)
     return " ".join(_CONCATENATION.sub("", body).split("\n"))

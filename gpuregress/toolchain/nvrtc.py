@@ -24,10 +24,11 @@ from gpuregress.toolchain import (
     local_arrays,
     precompiled_headers,
     ptx_declarations,
+    unknown_names,
 )
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.headers import host_headers, virtual_headers
-from gpuregress.toolchain.host_code import path_macros, unknown_names
+from gpuregress.toolchain.host_code import path_macros
 from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder, words
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.nvrtc_options import NvrtcResult, inputs, options_for, search_folders, split_options

@@ -129,7 +129,7 @@ def unwritten_names(source: Source) -> dict[str, str]:
             unknown.append(name)
     if not unknown:
         return {}
-    from gpuregress.toolchain.host_code import unknown_names  # noqa: PLC0415 - the grammar of CUDA C++, 10 ms
+    from gpuregress.toolchain import unknown_names  # noqa: PLC0415 - the grammar of CUDA C++, 10 ms
 
     return unknown_names.explain(unknown, source, files.contents[0].decode(errors="replace"))
 

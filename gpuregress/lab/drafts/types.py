@@ -156,14 +156,14 @@ def functors(texts: Sequence[str], value: str, arguments: Mapping[str, str]) -> 
     """
     call = re.compile(rf"(?<![\w.>]){re.escape(value)}\s*\(")
     counts = {_argument_count(text[match.end() :]) for text in texts for match in call.finditer(text)}
-    first = next(iter(arguments.values()), "float")
+    kernel_types = [*arguments.values(), "float"]  # a class often has the kernel's first type by another name
     found: dict[str, None] = {}
     for text in texts:
         for match in _FUNCTOR.finditer(text):
             template = cxx_declarations.split(WORD.findall(match["template"] or ""))
             if any(words[0] not in ("typename", "class") for words in template):
                 continue
-            given = ", ".join(arguments.get(words[-1], first) for words in template)
+            given = ", ".join(arguments.get(words[-1], kernel_types[0]) for words in template)
             if len(cxx_declarations.split(WORD.findall(match["parameters"]))) in counts:
                 found[f"{match['name']}<{given}>" if template else match["name"]] = None
     return list(found)

@@ -27,7 +27,6 @@ from gpuregress.toolchain.host_code.preprocessing import (
     without_strings,
     words_of,
 )
-from gpuregress.toolchain.macro_calls import MacroText
 
 _SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _MOST_FILES = 40
@@ -491,7 +490,7 @@ def selected(text: CxxText, defined: dict[str, Macro]) -> str:
 def _with_launches(code: str, defined: Mapping[str, Macro]) -> str:
     """Put the bodies of macros that launch kernels in the place of their names, and of calls that make functions.
 
-    What makes kernels is expanded, too: the grammar would misread what stands behind a call without a semicolon.
+    What makes kernels is expanded, too: the grammar would misread what stands after a call without a semicolon.
     """
     bodies: dict[str, str] = {}
     for name, macro in defined.items():
@@ -499,11 +498,9 @@ def _with_launches(code: str, defined: Mapping[str, Macro]) -> str:
             bodies[name] = macro.body.replace("\\\n", " ")
     if bodies:
         code = re.sub(rf"{words_of(tuple(bodies))}\b", lambda match: bodies[match[0]], code)
-    functions: dict[str, tuple[MacroText, ...]] = {}
-    for name, macro in defined.items():
-        if macro.is_function:
-            functions[name] = (MacroText(macro.body, macro.parameters),)
-    return macro_calls.expanded(macro_calls.expanded(code, functions, "__global__"), functions, "<<<")
+    functions = {name: (macro,) for name, macro in defined.items() if macro.is_function}
+    with_kernels = macro_calls.expanded(code, functions, "__global__")
+    return macro_calls.expanded(with_kernels, functions, "<<<")
 
 
 def _define(text: CxxText, directive: Directive, defined: dict[str, Macro]) -> None:

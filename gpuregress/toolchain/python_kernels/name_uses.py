@@ -10,6 +10,8 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator, Mapping
 
+from gpuregress.gpu.graphs import reachable_from
+
 Chain = tuple[str, ...]
 _DYNAMIC_CALLS = frozenset({"globals", "vars", "exec", "eval"})
 _HARMLESS_CALLS = frozenset({"print", "len", "isinstance", "hasattr", "getattr", "repr", "str", "type", "id"})
@@ -157,14 +159,7 @@ def with_aliases(names: Iterable[str], known: Mapping[str, Iterable[str]]) -> se
         names: what is changed.
         known: alias → names.
     """
-    reached: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting += known.get(name, ())
-    return reached
+    return set(reachable_from(names, lambda name: known.get(name, ())))
 
 
 def _held(value: ast.expr) -> set[str]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpuregress.foundation.records import Source
-from gpuregress.toolchain.host_code import unknown_names
+from gpuregress.toolchain import unknown_names
 
 TEXT = """\
 #ifndef GUARD_H
