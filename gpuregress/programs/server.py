@@ -18,9 +18,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from msgspec import field
 
 from gpuregress.foundation.errors import (
     CompileError,
@@ -39,6 +40,7 @@ from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.programs import LaunchShape, Program, offsets
+from gpuregress.gpu.records import MutableRecord, Record
 from gpuregress.programs import attributes, descriptors, environment, images, stream_races
 from gpuregress.programs.buffer_dumps import BufferDumps
 from gpuregress.programs.environment import SHARED_BYTES
@@ -99,8 +101,7 @@ class Refusal(Exception):
         self.result, self.text, self.data = result, text, data
 
 
-@dataclass(slots=True)
-class PostedLaunches:
+class PostedLaunches(MutableRecord):
     """What launches have left that the program has not waited for yet."""
 
     result: int = SUCCESS
@@ -142,7 +143,7 @@ class LoadedModule:
             Path(module.program.ptx).unlink(missing_ok=True)
 
 
-class AskedLaunch(NamedTuple):
+class AskedLaunch(Record):
     """A launch that the program asks for."""
 
     loaded: LoadedModule
@@ -170,7 +171,9 @@ class Server:
             self.device.follow(settings.schedule)
         self._log = ProcessLog(settings, client, self.device.info)
         self._dumps = BufferDumps(settings.case, Path(settings.folder), self._log)
-        self.is_over, self.is_late, self.is_waited_for = False, False, False
+        self.is_over = False
+        self.is_late = False
+        self.is_waited_for = False
         self._modules: dict[int, LoadedModule] = {}
         self._functions: dict[int, tuple[LoadedModule, str]] = {}
         self._files = 0
@@ -422,7 +425,14 @@ class Server:
         module = self._module(loaded, kernel, cluster)
         self._allow_large_clusters(module, kernel, is_allowed=bool(takes_large_clusters))
         self._check_cooperation(module, kernel, shape, is_cooperative=bool(is_cooperative))
-        return AskedLaunch(loaded, module, kernel, shape, cluster, bool(is_cooperative))
+        return AskedLaunch(
+            loaded=loaded,
+            module=module,
+            kernel=kernel,
+            shape=shape,
+            cluster=cluster,
+            is_cooperative=bool(is_cooperative),
+        )
 
     def _check_launch(self, data: bytes) -> bytes:
         """Refuse a launch that a GPU refuses; it comes later."""
@@ -451,7 +461,14 @@ class Server:
         launch = self._log.begin(call, module.module_facts.constant_bytes)
         kept: contextlib.AbstractContextManager[None] = _NOT_KEPT
         if self._capture is not None:
-            pending = PendingLaunch(launch, kernel, shape, asked.cluster, asked.is_cooperative, args)
+            pending = PendingLaunch(
+                launch,
+                kernel=kernel,
+                shape=shape,
+                cluster=asked.cluster,
+                is_cooperative=asked.is_cooperative,
+                arguments=args,
+            )
             kept = self._capture.keep(pending, asked.loaded.with_kernel(kernel))
         report: LaunchReport | None = None
         clock, self._clock = self._clock, None
