@@ -185,7 +185,8 @@ def subroutine(
             own_name = name if isinstance(name, str) else name(*given[:place], **known)
             function = caller.module.globals.get(own_name)
             if function is None:
-                kind = ir.FunctionType(result or ir.VoidType(), [value.type for value in values])
+                types = [POINTER if value.type.is_pointer else value.type for value in values]
+                kind = ir.FunctionType(result or ir.VoidType(), types)
                 function = ir.Function(caller.module, kind, own_name)
                 function.linkage = "internal"
                 for attribute in ("nounwind", *attributes):

@@ -29,13 +29,13 @@ from gpuregress.virtual_gpu.builder.structured import (
     entry_alloca,
     i32,
     i64,
-    open_function,
 )
 from gpuregress.virtual_gpu.builder.threads import BARRIER, PLAIN_BARRIER, STEP, WARP, dimension, each_warp, row
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.access_check import RowRules
 from gpuregress.virtual_gpu.checks.access_notes import rules
 from gpuregress.virtual_gpu.checks.program_facts import shared_reads
+from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.ptx.modifiers import byte_size, lanes, size, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Exchange, info
@@ -53,15 +53,9 @@ from gpuregress.virtual_gpu.schedule.watched_rows import SharedKey, WatchedRow, 
 # Ballots of all warps of a block, taken once its threads have met.
 
 
-def ballots(module: ir.Module) -> ir.Function:
-    """The module's `ballots(context, threads)`: stores which lanes of each warp posted nonzero, for each lane."""
-    declared = module.globals.get("ballots")
-    if declared is not None:
-        return declared
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), (POINTER, I32)), "ballots")
-    function.linkage = "internal"
-    context, threads = function.args
-    b = open_function(function)
+@subroutine("ballots", attributes=())
+def store_ballots(b: ir.IRBuilder, context: ir.Value, threads: ir.Value) -> None:
+    """`(context, threads)`: store which lanes of each warp posted nonzero, for each lane."""
     ballot = Cell(b, i32(0))
     with each_warp(b, threads) as (_, base, lanes):
         ballot.set(i32(0), b)
@@ -70,8 +64,6 @@ def ballots(module: ir.Module) -> ir.Function:
             ballot.set_bits(b.shl(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), lane))
         with counted(b, lanes) as lane:
             b.store(ballot.get(b), row(b, context, "ballot", b.add(base, lane)))
-    b.ret_void()
-    return function
 
 
 # --- lane groups ------------------------------------------------------------------------------------------------------
@@ -575,7 +567,7 @@ class Lockstep(BlockSchedule):
                 posted = b.load(row(b, context, "post", thread), typ=I64)
                 self._votes.add(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), b)
         elif exchange is Exchange.BALLOT:
-            b.call(ballots(self.unit.module), (context, self._count))
+            store_ballots(b, context, self._count)
         elif exchange is Exchange.VALUES:
             copy = self.unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
             posts, snaps = row(b, context, "post", i32(0)), row(b, context, "snap", i32(0))
