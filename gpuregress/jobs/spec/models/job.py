@@ -110,7 +110,7 @@ Day = Annotated[str, Reads(_day, {"type": "string", "format": "date"})]
 class KnownFailingSpec(Spec, frozen=True):
     """A failure that is known: until that day the case is skipped if it fails so, and fails if it passes."""
 
-    until: Annotated[Day, doc("the day from which the failure counts again")]
+    until: Annotated[Day, doc("the day (UTC) from which the failure counts again")]
     why: Annotated[Text, doc("the reason, shown with the case")]
     status: Annotated[
         Literal["differ", "fault", "timeout", "error"] | None,
