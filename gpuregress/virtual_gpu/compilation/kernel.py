@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 
+import msgspec
 from llvmlite import ir
 
 from gpuregress.gpu.architectures import SM_90
@@ -46,7 +46,6 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     local_stride,
 )
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, PlacedVariable, StoredFootprint
-from gpuregress.virtual_gpu.runtime.record_codec import encode
 from gpuregress.virtual_gpu.schedule.lockstep import Lockstep
 from gpuregress.virtual_gpu.schedule.passes import Passes
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
@@ -225,7 +224,9 @@ class _KernelBuilder:
         ):
             return None  # The part of a matrix that a lane which has left showed last is another block's.
         expressed = footprint(flow, self.emitter.frame.parameter_offsets)
-        return None if expressed is None else StoredFootprint(expressed.has_loops, json.dumps(encode(expressed)))
+        if expressed is None:
+            return None
+        return StoredFootprint(expressed.has_loops, msgspec.json.encode(expressed).decode())
 
     def _shared_keys(self) -> list[tuple[str, str]]:
         used = names_used(self.function)
