@@ -265,7 +265,7 @@ class _KernelBuilder:
         self._advance_block(b, axes)
         b.branch(head)
         b = ir.IRBuilder(end)
-        self.emitter.store_count(b)
+        self.emitter.counter.store(b)
         b.ret(i32(0))
 
     def _stop(self, b: ir.IRBuilder) -> None:

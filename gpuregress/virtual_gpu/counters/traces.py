@@ -11,10 +11,9 @@ from gpuregress.virtual_gpu.builder.services import Services, raw_call
 from gpuregress.virtual_gpu.builder.structured import I64, POINTER, Cell, at, i64
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.counters.conditions import CountedLoop
-from gpuregress.virtual_gpu.isa.matrix.mma import instruction_count
 from gpuregress.virtual_gpu.isa.memory.load_store import generic_address
 from gpuregress.virtual_gpu.ptx.modifiers import lanes, modifier_among, size, space_of, type_of
-from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, Wait, info
+from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, Wait, info, instruction_count
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Integer, Register
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, TRACE_FLUSH, TRACE_FULL
 from gpuregress.virtual_gpu.runtime.probe_sites import OTHER_BLOCK, Access, Stretch, TracedAccess, TracedInstruction

@@ -334,7 +334,7 @@ class Passes(BlockSchedule):
     def _leave(self, b: ir.IRBuilder, answer: int) -> None:
         """Return to the caller, which resumes the block later."""
         b.store(self.live.get(b), row(b, self.context, "left", i32(0)))
-        self.body.emitter.store_count(b)
+        self.body.emitter.counter.store(b)
         b.ret(i32(answer))
 
     def _step(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> None:

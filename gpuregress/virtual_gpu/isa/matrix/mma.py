@@ -35,7 +35,7 @@ from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
 )
 from gpuregress.virtual_gpu.isa.matrix.sums import NARROW_MMA, ORDINARY, DotProduct, Term, Tile
 from gpuregress.virtual_gpu.ptx.modifiers import unsupported
-from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, Wait, info
+from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, Wait, info, is_batch
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Integer, Module, Operand, Statement, Vector, elements
 
 # --- m8n8k4 -----------------------------------------------------------------------------------------------------------
@@ -371,18 +371,6 @@ def members(instruction: Instruction) -> list[Member]:
         Member(parts[0][number], parts[1][number], parts[2][number], starts.get(number, ()), source)
         for number, source in enumerate(sources)
     ]
-
-
-def is_batch(instruction: Instruction) -> bool:
-    """Whether an mma is a batch."""
-    return len(instruction.operands) > 4 and isinstance(instruction.operands[4], Vector)
-
-
-def instruction_count(statement: Statement) -> int:
-    """The instructions that a statement counts as: a product of matrices as two, in which its lanes meet twice."""
-    if not isinstance(statement, Instruction) or not info(statement).operands_in_context:
-        return 1
-    return 2 * len(elements(statement.operands[4])) if is_batch(statement) else 2
 
 
 def with_batches(tree: Module) -> Module:
