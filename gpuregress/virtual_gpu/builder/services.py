@@ -251,7 +251,6 @@ class Services:
         self.frame = Frame(function, view.entry.function, memory)
         self.builder: ir.IRBuilder = ir.IRBuilder(view.entry.block)
         self.module: ir.Module = unit.module
-        self.counter = InstructionCounter(view, self.flow, is_wanted=unit.schedule.counts)
         self.index = 0
         self.block_number = 0
         self.proven = Proven()
@@ -260,6 +259,7 @@ class Services:
         self.watched = Watched()
         self.whole_warp: frozenset[int] = frozenset()
         self.epoch = None if unit.granules is None else entry_alloca(view.entry.function, I64)
+        self.counter = InstructionCounter(view, self.flow, is_wanted=unit.schedule.counts)
         variables = {*unit.variables, *(item.name for item in function.variables)}
         offsets = self.frame.parameter_offsets if function.is_entry else {}
         self.provenance = PointerProvenance(self.flow.statements, offsets, variables)
