@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, at, i64
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, at, i64, stack_words
 from gpuregress.virtual_gpu.runtime.device_heap import (
     CELL,
     CELL_SHIFT,
@@ -141,12 +141,8 @@ def build_malloc(b: ir.IRBuilder, arguments: Arguments) -> ir.Value:
 
 def _reserve_class(b: ir.IRBuilder, machine: ir.Value, number: ir.Value) -> None:
     """Ask Python for the memory of a size class."""
-    with b.goto_entry_block():
-        slot = b.alloca(I64)
-    slot.type = POINTER
-    b.store(number, slot)
     call = b.inttoptr(_machine(b, machine, "syscall"), _CALL)
-    b.call(call, (i64(SYSTEM_CALLS.index("malloc")), slot, _NULL))
+    b.call(call, (i64(SYSTEM_CALLS.index("malloc")), stack_words(b, [number]), _NULL))
 
 
 def _take_cell(b: ir.IRBuilder, record: Record) -> ir.Value:

@@ -26,7 +26,18 @@ from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.emit import Build
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView, RegionBounds
 from gpuregress.virtual_gpu.builder.register_values import Known, RegisterValues, local_registers
-from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, Cell, at, convert, entry_alloca, i64, llvm_type
+from gpuregress.virtual_gpu.builder.structured import (
+    I1,
+    I64,
+    POINTER,
+    Cell,
+    at,
+    call_intrinsic,
+    convert,
+    entry_alloca,
+    i64,
+    llvm_type,
+)
 from gpuregress.virtual_gpu.builder.threads import Thread
 from gpuregress.virtual_gpu.builder.translation_unit import Frame, Unit
 from gpuregress.virtual_gpu.ptx.modifiers import is_signed, unsupported
@@ -367,8 +378,7 @@ class Services:
 
     def intrinsic(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
         """Call an LLVM intrinsic by its full name."""
-        function = self.unit.intrinsic(name, result, tuple(item.type for item in arguments))
-        return self.builder.call(function, arguments)
+        return call_intrinsic(self.builder, name, result, *arguments)
 
     def subroutine(self, name: str, result: ir.Type, parameters: tuple[ir.Type, ...], build: Build) -> ir.Function:
         """A private function of the module, built on first use."""
@@ -506,14 +516,7 @@ class Services:
 
 @contextmanager
 def subroutine_body(emitter: Services, builder: ir.IRBuilder) -> Iterator[None]:
-    """Let an emitter build the body of a subroutine.
-
-    Stack slots go into the subroutine's first block and the code into the next, because an insertion into a block moves
-    a builder after it.
-    """
-    body = builder.append_basic_block("body")
-    builder.branch(body)
-    builder.position_at_end(body)
+    """Let an emitter build the body of a subroutine."""
     caller, emitter.builder = emitter.builder, builder
     yield
     emitter.builder = caller

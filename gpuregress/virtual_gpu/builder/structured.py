@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from llvmlite import ir
@@ -18,6 +18,7 @@ I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 POINTER = ir.PointerType()
 
+_SLOTS = "slots"
 _FLOATS: dict[str, ir.Type] = {"f32": F32, "f64": F64}
 
 
@@ -115,21 +116,31 @@ class Cell:
 
 
 def open_function(function: ir.Function) -> ir.IRBuilder:
-    """Start a function's body: a block for stack slots alone, and the entry block of the returned builder."""
-    slots, entry = function.append_basic_block("slots"), function.append_basic_block("entry")
-    ir.IRBuilder(slots).branch(entry)
-    return ir.IRBuilder(entry)
+    """Start a function's body."""
+    return ir.IRBuilder(function.append_basic_block("entry"))
 
 
 def entry_alloca(function: ir.Function, type_: ir.Type, *, align: int = 0) -> ir.Value:
-    """A stack slot in the first block of a function that `open_function` started."""
+    """A stack slot of a function whose body is started: in a block of its own, since no other builder is there."""
+    first = function.entry_basic_block
+    if first.name != _SLOTS:
+        body, first = first, function.insert_basic_block(0, _SLOTS)
+        ir.IRBuilder(first).branch(body)
     builder = ir.IRBuilder()
-    builder.position_at_start(function.entry_basic_block)
+    builder.position_at_start(first)
     slot = builder.alloca(type_)
-    slot.type = ir.PointerType()
+    slot.type = POINTER
     if align:
         slot.align = align
     return slot
+
+
+def stack_words(builder: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
+    """Store 64-bit values on the stack, one after the other; return a pointer to the first."""
+    words = entry_alloca(builder.function, ir.ArrayType(I64, max(1, len(values))), align=8)
+    for index, value in enumerate(values):
+        builder.store(value, at(builder, words, 8 * index))
+    return words
 
 
 @contextmanager
@@ -180,6 +191,26 @@ def at(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value | int) -> ir.Valu
             return base
         offset = i64(offset)
     return builder.gep(base, [offset], source_etype=I8)
+
+
+def call_intrinsic(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
+    """Call an LLVM intrinsic by its full name (`llvm.fma.f32`), declaring it on first use."""
+    function = builder.module.globals.get(name)
+    if function is None:
+        types = [argument.type for argument in arguments]
+        function = ir.Function(builder.module, ir.FunctionType(result, types), name)
+    return builder.call(function, arguments)
+
+
+def fill_memory(builder: ir.IRBuilder, start: ir.Value, byte: int, count: ir.Value) -> None:
+    """Fill memory with a byte."""
+    name, void = "llvm.memset.p0.i64", ir.VoidType()
+    call_intrinsic(builder, name, void, start, ir.Constant(I8, byte), count, ir.Constant(I1, 0))
+
+
+def copy_memory(builder: ir.IRBuilder, target: ir.Value, source: ir.Value, count: ir.Value) -> None:
+    """Copy bytes to memory that does not overlap them."""
+    call_intrinsic(builder, "llvm.memcpy.p0.p0.i64", ir.VoidType(), target, source, count, ir.Constant(I1, 0))
 
 
 def element(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, type_: ir.Type) -> ir.Value:

@@ -16,7 +16,7 @@ from gpuregress.virtual_gpu.analysis.effects import waits
 from gpuregress.virtual_gpu.analysis.module_facts import is_clustered, uses_reserved_shared
 from gpuregress.virtual_gpu.builder.address_resolution import build_resolve, build_resolve_in, build_resolve_own
 from gpuregress.virtual_gpu.builder.emit import Build
-from gpuregress.virtual_gpu.builder.structured import I1, I8, I32, I64, POINTER, entry_alloca
+from gpuregress.virtual_gpu.builder.structured import I8, I32, POINTER, entry_alloca, open_function
 from gpuregress.virtual_gpu.ptx.modifiers import byte_size, lay_out
 from gpuregress.virtual_gpu.ptx.modifiers import size as type_size
 from gpuregress.virtual_gpu.ptx.tree import (
@@ -212,25 +212,13 @@ class Unit:
             self.tables.append(name)
         return self.tables.index(name)
 
-    def intrinsic(self, name: str, result: ir.Type, arguments: tuple[ir.Type, ...]) -> ir.Function:
-        """Declare an LLVM intrinsic."""
-        if name in self.module.globals:
-            return self.module.globals[name]
-        return ir.Function(self.module, ir.FunctionType(result, arguments), name)
-
-    def fill(self, builder: ir.IRBuilder, start: ir.Value, byte: int, count: ir.Value) -> None:
-        """Fill memory with a byte."""
-        is_volatile = ir.Constant(I1, 0)
-        memset = self.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, I1))
-        builder.call(memset, (start, ir.Constant(I8, byte), count, is_volatile))
-
     def subroutine(self, name: str, result: ir.Type, parameters: tuple[ir.Type, ...], build: Build) -> ir.Function:
         """A private function, built on first use."""
         if name not in self._subroutines:
             function = ir.Function(self.module, ir.FunctionType(result, parameters), f"subroutine.{name}")
             function.linkage = "internal"
             self._subroutines[name] = function
-            builder = ir.IRBuilder(function.append_basic_block("entry"))
+            builder = open_function(function)
             builder.ret(build(builder, tuple(function.args)))
         function = self._subroutines[name]
         self._calls[name] += 1

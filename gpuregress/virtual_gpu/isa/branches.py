@@ -8,7 +8,7 @@ from gpuregress.gpu.errors import UnsupportedError
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.heap import build_free, build_malloc
 from gpuregress.virtual_gpu.builder.services import Services, call_python
-from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, at, convert, entry_alloca, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, convert, i32, i64, stack_words
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks.heap_cells import begin_allocation
 from gpuregress.virtual_gpu.ptx.modifiers import byte_size, unsupported
@@ -231,12 +231,9 @@ def _call_heap(emitter: Services, name: str, site: ir.Value, value: ir.Value) ->
 
 def _call_with(emitter: Services, number: int, site: ir.Value, values: list[ir.Value]) -> ir.Value:
     """Pass the arguments, eight bytes each, to Python."""
-    b = emitter.builder
-    slots = entry_alloca(b.function, ir.ArrayType(I64, max(1, len(values))), align=8)
-    for index, value in enumerate(values):
-        b.store(value, at(b, slots, 8 * index))
-    set_field(b, emitter.view.machine, "fault_site", site)
-    return call_python(emitter, number, slots)
+    words = stack_words(emitter.builder, values)
+    set_field(emitter.builder, emitter.view.machine, "fault_site", site)
+    return call_python(emitter, number, words)
 
 
 def _type_of(emitter: Services, operand: Operand) -> ir.IntType:

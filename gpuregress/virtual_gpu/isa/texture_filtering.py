@@ -10,7 +10,19 @@ from llvmlite import ir
 from gpuregress.gpu.descriptors import FORMATS
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import F32, F64, I1, I32, I64, POINTER, at, counted, i32, i64
+from gpuregress.virtual_gpu.builder.structured import (
+    F32,
+    F64,
+    I1,
+    I32,
+    I64,
+    POINTER,
+    at,
+    call_intrinsic,
+    counted,
+    i32,
+    i64,
+)
 
 # --- texels -----------------------------------------------------------------------------------------------------------
 
@@ -146,11 +158,7 @@ def blend(emitter: Services, kind: str, count: int) -> ir.Function:
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         pointers, shares, stride, channels, out = arguments
-        # The loop's slot goes into the first block, whose builder it would move.
-        body = b.append_basic_block("body")
-        b.branch(body)
-        b.position_at_end(body)
-        lanes = _Lanes(emitter, b, count)
+        lanes = _Lanes(b, count)
         weight = b.load(shares, typ=lanes.integers, align=4)
         first = [b.load(at(b, pointers, 8 * index), typ=POINTER, align=8) for index in range(count)]
         with counted(b, channels) as channel:
@@ -170,12 +178,10 @@ class _Lanes(Record):
     """Vectors of some texels.
 
     Attributes:
-        emitter: for intrinsics.
         b: the subroutine's builder.
         count: lanes.
     """
 
-    emitter: Services
     b: ir.IRBuilder
     count: int
 
@@ -214,16 +220,14 @@ class _Lanes(Record):
 
     def any(self, flags: ir.Value) -> ir.Value:
         """Whether a lane of flags (i1) is set."""
-        function = f"llvm.vector.reduce.or.v{self.count}i1"
-        return self.b.call(self.emitter.unit.intrinsic(function, I1, (flags.type,)), (flags,))
+        return call_intrinsic(self.b, f"llvm.vector.reduce.or.v{self.count}i1", I1, flags)
 
     def _reduced(self, name: str, vector: ir.Value) -> ir.Value:
-        function = f"llvm.vector.reduce.{name}.v{vector.type.count}i32"
-        return self.b.call(self.emitter.unit.intrinsic(function, I32, (vector.type,)), (vector,))
+        return call_intrinsic(self.b, f"llvm.vector.reduce.{name}.v{vector.type.count}i32", I32, vector)
 
     def real(self, name: str, value: ir.Value) -> ir.Value:
         """An LLVM intrinsic of one double."""
-        return self.b.call(self.emitter.unit.intrinsic(f"llvm.{name}.f64", F64, (F64,)), (value,))
+        return call_intrinsic(self.b, f"llvm.{name}.f64", F64, value)
 
 
 # --- integers ---------------------------------------------------------------------------------------------------------
@@ -313,7 +317,7 @@ def _plane(
 ) -> tuple[ir.Value, ir.Value]:
     """The exact sum (double) of the aligned and truncated texels, and the exponent (i32) to which they are aligned."""
     b, count = lanes.b, values.type.count
-    narrow = _Lanes(lanes.emitter, b, count)
+    narrow = _Lanes(b, count)
     greatest = narrow.largest(counting)
     distance = b.sub(narrow.each(greatest), exponents)
     distance = b.select(b.icmp_unsigned(">", distance, narrow.all(31)), narrow.all(31), distance)

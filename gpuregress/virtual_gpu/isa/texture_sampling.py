@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 
 from llvmlite import ir
 
 from gpuregress.gpu.descriptors import FORMATS
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import F64, I1, I32, I64, POINTER, at, counted, i32, i64
+from gpuregress.virtual_gpu.builder.structured import (
+    F64,
+    I1,
+    I32,
+    I64,
+    POINTER,
+    at,
+    call_intrinsic,
+    counted,
+    entry_alloca,
+    i32,
+    i64,
+)
 from gpuregress.virtual_gpu.checks import matrix_and_texel_notes
 from gpuregress.virtual_gpu.isa import texture_filtering
 from gpuregress.virtual_gpu.runtime.textures import LINEAR_FILTER, MODES, NORMALIZED_READ, WORDS
@@ -25,7 +36,9 @@ _OUTSIDE = 8.0
 _FARTHEST = float(1 << 40)
 _LEAST_NORMAL = 2.0**-126
 _Values = tuple[ir.Value, ...]
-_Call = Callable[..., ir.Value]
+
+
+_Step = Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]
 
 
 def nearest_texel(emitter: Services) -> ir.Function:
@@ -33,40 +46,46 @@ def nearest_texel(emitter: Services) -> ir.Function:
 
     `bits` are those of fraction that a normalized coordinate keeps; 0 for one in elements.
     """
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        mode, extent, bits, coordinate = arguments
-        call = _intrinsics(emitter, b)
-        value = _number(b, call, coordinate)
-        with _by_kind(b, bits) as (normalized, plain, results):
-            with normalized:
-                product = b.mul(_fixed_point(b, call, mode, bits, value), extent)
-                results.append((nearest_of_product(b, product, bits), b.block))
-            with plain:
-                floored = call("llvm.floor.f64", _limited(call, value, _FARTHEST))
-                results.append((b.fptosi(floored, I64), b.block))
-        return _chosen(b, results)
-
-    return emitter.subroutine("texture.nearest", I64, (I64, I64, I64, F64), build)
+    return _position(emitter, "texture.nearest", nearest_of_product, lambda _, value: value)
 
 
 def steps(emitter: Services) -> ir.Function:
     """`(mode, extent, bits: i64, coordinate: double) → i64`: the coordinate minus half an element, in steps."""
 
+    def moved(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
+        return b.fadd(b.fmul(value, F64(float(STEPS))), F64((1 - STEPS) / 2))
+
+    return _position(emitter, "texture.steps", steps_of_product, moved)
+
+
+def _position(
+    emitter: Services, name: str, of_product: _Step, of_elements: Callable[[ir.IRBuilder, ir.Value], ir.Value]
+) -> ir.Function:
+    """`(mode, extent, bits: i64, coordinate: double) → i64`: a position on an axis.
+
+    Args:
+        emitter: for the subroutine.
+        name: the subroutine's.
+        of_product: the position, from a normalized coordinate's fixed-point number times the extent.
+        of_elements: the position before it is floored, from a coordinate in elements.
+    """
+
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         mode, extent, bits, coordinate = arguments
-        call = _intrinsics(emitter, b)
-        value = _number(b, call, coordinate)
-        with _by_kind(b, bits) as (normalized, plain, results):
+        value = _number(b, coordinate)
+        with b.if_else(b.icmp_unsigned("!=", bits, i64(0))) as (normalized, plain):
             with normalized:
-                product = b.mul(_fixed_point(b, call, mode, bits, value), extent)
-                results.append((steps_of_product(b, product, bits), b.block))
+                fixed = of_product(b, b.mul(_fixed_point(b, mode, bits, value), extent), bits)
+                fixed_end = b.block
             with plain:
-                moved = b.fadd(b.fmul(_limited(call, value, _FARTHEST), F64(float(STEPS))), F64((1 - STEPS) / 2))
-                results.append((b.fptosi(call("llvm.floor.f64", moved), I64), b.block))
-        return _chosen(b, results)
+                floored = _real(b, "floor", of_elements(b, _limited(b, value, _FARTHEST)))
+                whole, whole_end = b.fptosi(floored, I64), b.block
+        position = b.phi(I64)
+        position.add_incoming(fixed, fixed_end)
+        position.add_incoming(whole, whole_end)
+        return position
 
-    return emitter.subroutine("texture.steps", I64, (I64, I64, I64, F64), build)
+    return emitter.subroutine(name, I64, (I64, I64, I64, F64), build)
 
 
 def nearest_of_product(b: ir.IRBuilder, product: ir.Value, bits: ir.Value) -> ir.Value:
@@ -103,20 +122,16 @@ def addressed(emitter: Services) -> ir.Function:
     return emitter.subroutine("texture.address", I64, (I64, I64, I64), build)
 
 
-def cube_face(emitter: Services, b: ir.IRBuilder, direction: _Values, bits: ir.Value) -> _Values:
+def cube_face(b: ir.IRBuilder, direction: _Values, bits: ir.Value) -> _Values:
     """The face's number, and the two coordinates on it as fixed-point numbers (i64).
 
     Args:
-        emitter: for intrinsics.
         b: the subroutine's builder.
         direction: x, y, z (double), already divided by the greatest magnitude.
         bits: of fraction.
     """
-    call = _intrinsics(emitter, b)
     known = [b.fcmp_ordered("ord", value, value) for value in direction]
-    sizes = [
-        b.select(there, call("llvm.fabs.f64", value), F64(-1.0)) for there, value in zip(known, direction, strict=True)
-    ]
+    sizes = [b.select(there, _real(b, "fabs", value), F64(-1.0)) for there, value in zip(known, direction, strict=True)]
     x, _, z = direction
     back = [b.fcmp_ordered("<", value, F64(0.0)) for value in direction]
     turned = [b.fneg(value) for value in direction]
@@ -129,61 +144,40 @@ def cube_face(emitter: Services, b: ir.IRBuilder, direction: _Values, bits: ir.V
     number = chosen(*(b.add(i64(2 * axis), b.zext(back[axis], I64)) for axis in range(3)))
     s = chosen(b.select(back[0], z, turned[2]), x, b.select(back[2], turned[0], x))
     t = chosen(turned[1], b.select(back[1], turned[2], z), turned[1])
-    return (number, *(_on_face(b, call, value, bits) for value in (s, t)))
+    return (number, *(_on_face(b, value, bits) for value in (s, t)))
 
 
-def _on_face(b: ir.IRBuilder, call: _Call, value: ir.Value, bits: ir.Value) -> ir.Value:
+def _on_face(b: ir.IRBuilder, value: ir.Value, bits: ir.Value) -> ir.Value:
     """(value + 1) / 2, floored to a fixed-point number."""
-    limited = _limited(call, _number(b, call, value), _OUTSIDE)
+    limited = _limited(b, _number(b, value), _OUTSIDE)
     before = b.sub(bits, i64(1))
-    floored = call("llvm.floor.f64", b.fmul(limited, _power_of_two(b, before)))
+    floored = _real(b, "floor", b.fmul(limited, _power_of_two(b, before)))
     return b.add(b.fptosi(floored, I64), b.shl(i64(1), before))
 
 
-_Results = list[tuple[ir.Value, ir.Block]]
+def _real(b: ir.IRBuilder, name: str, *values: ir.Value) -> ir.Value:
+    """Call an LLVM intrinsic of doubles."""
+    return call_intrinsic(b, f"llvm.{name}.f64", F64, *values)
 
 
-@contextmanager
-def _by_kind(
-    b: ir.IRBuilder, bits: ir.Value
-) -> Iterator[tuple[AbstractContextManager[ir.Block], AbstractContextManager[ir.Block], _Results]]:
-    """Branch on whether coordinates are normalized."""
-    with b.if_else(b.icmp_unsigned("!=", bits, i64(0))) as (normalized, plain):
-        yield normalized, plain, []
-
-
-def _chosen(b: ir.IRBuilder, results: _Results) -> ir.Value:
-    value = b.phi(I64)
-    for result in results:
-        value.add_incoming(*result)
-    return value
-
-
-def _intrinsics(emitter: Services, b: ir.IRBuilder) -> _Call:
-    def call(name: str, *values: ir.Value) -> ir.Value:
-        return b.call(emitter.unit.intrinsic(name, F64, (F64,) * len(values)), values)
-
-    return call
-
-
-def _number(b: ir.IRBuilder, call: _Call, value: ir.Value) -> ir.Value:
+def _number(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """A coordinate; 0 for a NaN or a subnormal float32."""
-    return b.select(b.fcmp_ordered(">=", call("llvm.fabs.f64", value), F64(_LEAST_NORMAL)), value, F64(0.0))
+    return b.select(b.fcmp_ordered(">=", _real(b, "fabs", value), F64(_LEAST_NORMAL)), value, F64(0.0))
 
 
-def _limited(call: _Call, value: ir.Value, most: float) -> ir.Value:
-    return call("llvm.maxnum.f64", call("llvm.minnum.f64", value, F64(most)), F64(-most))
+def _limited(b: ir.IRBuilder, value: ir.Value, most: float) -> ir.Value:
+    return _real(b, "maxnum", _real(b, "minnum", value, F64(most)), F64(-most))
 
 
-def _fixed_point(b: ir.IRBuilder, call: _Call, mode: ir.Value, bits: ir.Value, value: ir.Value) -> ir.Value:
+def _fixed_point(b: ir.IRBuilder, mode: ir.Value, bits: ir.Value, value: ir.Value) -> ir.Value:
     """A normalized coordinate in units of 2^-bits; its remainder by 2 where the mode repeats the texture."""
-    unit, limited = _power_of_two(b, bits), _limited(call, value, _OUTSIDE)
-    floored = call("llvm.floor.f64", b.fmul(value, unit))
-    rounds = call("llvm.floor.f64", b.fmul(floored, _power_of_two(b, b.sub(i64(-1), bits))))
+    unit, limited = _power_of_two(b, bits), _limited(b, value, _OUTSIDE)
+    floored = _real(b, "floor", b.fmul(value, unit))
+    rounds = _real(b, "floor", b.fmul(floored, _power_of_two(b, b.sub(i64(-1), bits))))
     rest = b.fsub(floored, b.fmul(rounds, b.fadd(unit, unit)))
     rest = b.select(b.fcmp_ordered("ord", rest, rest), rest, F64(0.0))
     repeats = b.or_(*(b.icmp_unsigned("==", mode, i64(MODES.index(name))) for name in ("wrap", "mirror")))
-    return b.fptosi(b.select(repeats, rest, call("llvm.floor.f64", b.fmul(limited, unit))), I64)
+    return b.fptosi(b.select(repeats, rest, _real(b, "floor", b.fmul(limited, unit))), I64)
 
 
 def _power_of_two(b: ir.IRBuilder, exponent: ir.Value) -> ir.Value:
@@ -255,7 +249,7 @@ def sample_cube(emitter: Services) -> ir.Function:
         row, x, y, z, cube, out = arguments
         texture = _Texture(emitter, b, row)
         bits = texture.word("bits0")
-        face, s, t = cube_face(emitter, b, (x, y, z), bits)
+        face, s, t = cube_face(b, (x, y, z), bits)
         last = b.sub(b.udiv(texture.word("depth"), i64(_FACES)), i64(1))
         number = b.add(b.mul(_at_most(b, b.zext(cube, I64), last), i64(_FACES)), face)
         extent = texture.word("width")
@@ -278,8 +272,7 @@ def gather(emitter: Services, channel: int) -> ir.Function:
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, x, y, out = arguments
-        # The builder is in the first block: a slot allocated by another builder would move its position.
-        texel_slot = _slot(b, TEXEL)
+        texel_slot = entry_alloca(b.function, TEXEL)
         matrix_and_texel_notes.pass_reader(emitter, b, at(b, out, READER), at(b, texel_slot, READER))
         texture = _Texture(emitter, b, row)
         first = [b.ashr(texture.steps(axis, value), i64(_STEP_BITS)) for axis, value in enumerate((x, y))]
@@ -315,7 +308,7 @@ def _one(emitter: Services) -> ir.Function:
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, x, y, out = arguments
-        pointer, weight = _slot(b, POINTER), _slot(b, I32)
+        pointer, weight = (entry_alloca(b.function, type_) for type_ in (POINTER, I32))
         texture = _Texture(emitter, b, row)
         b.store(i32(texture_filtering.WHOLE), weight)
         filterable = b.or_(texture.flag(NORMALIZED_READ), texture.is_float())
@@ -343,8 +336,8 @@ def _mix(emitter: Services, axes: int) -> ir.Function:
 
     def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
         row, *given, layer, out = arguments
-        pointers, shares = _slot(b, ir.ArrayType(POINTER, 1 << axes)), _slot(b, ir.ArrayType(I32, 1 << axes))
-        border = _slot(b, TEXEL)
+        pointers, shares = (entry_alloca(b.function, ir.ArrayType(type_, 1 << axes)) for type_ in (POINTER, I32))
+        border = entry_alloca(b.function, TEXEL)
         for channel in range(_CHANNELS):
             b.store(i32(0), at(b, border, 4 * channel))
         texture = _Texture(emitter, b, row)
@@ -489,13 +482,6 @@ class _Texture(Record):
             pointer = at(b, host, b.mul(step, channel))
             value = b.call(texture_filtering.channel(self.emitter), (pointer, format_, normalized))
             b.store(value, at(b, out, b.shl(channel, i64(2))))
-
-
-def _slot(b: ir.IRBuilder, type_: ir.Type) -> ir.Value:
-    """A stack slot in the builder's block, which must be the first one."""
-    slot = b.alloca(type_)
-    slot.type = POINTER
-    return slot
 
 
 def _any_negative(b: ir.IRBuilder, values: list[ir.Value]) -> ir.Value:

@@ -172,11 +172,9 @@ def _direction(emitter: Services, given: list[ir.Value]) -> list[ir.Value]:
     """A cube's coordinates divided by their greatest magnitude: by its reciprocal, as ptxas does."""
     b = emitter.builder
 
-    def call(name: str, *values: ir.Value) -> ir.Value:
-        return b.call(emitter.unit.intrinsic(f"llvm.{name}.f32", F32, (F32,) * len(values)), values)
-
-    sizes = [call("fabs", item) for item in given]
-    greatest = call("maxnum", call("maxnum", sizes[0], sizes[1]), sizes[2])
+    greatest, *others = (emitter.intrinsic("llvm.fabs.f32", F32, item) for item in given)
+    for other in others:
+        greatest = emitter.intrinsic("llvm.maxnum.f32", F32, greatest, other)
     reciprocal = special_function_unit.reciprocal(emitter, greatest)
     return [b.fmul(item, reciprocal) for item in given]
 

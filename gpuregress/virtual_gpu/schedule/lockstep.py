@@ -25,6 +25,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     I64,
     POINTER,
     Cell,
+    copy_memory,
     counted,
     entry_alloca,
     i32,
@@ -577,6 +578,5 @@ class Lockstep(BlockSchedule):
         elif exchange is Exchange.BALLOT:
             b.call(ballots(self.unit.module), (context, self._count))
         elif exchange is Exchange.VALUES:
-            copy = self.unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
             posts, snaps = row(b, context, "post", i32(0)), row(b, context, "snap", i32(0))
-            b.call(copy, (snaps, posts, b.shl(b.zext(self._count, I64), i64(3)), ir.Constant(I1, 0)))
+            copy_memory(b, snaps, posts, b.shl(b.zext(self._count, I64), i64(3)))

@@ -96,9 +96,6 @@ def _loading(count: int, resolve: ir.Function, *, is_across: bool) -> Build:
 
     def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
         machine, local, context, thread, site, rows = given
-        body = b.append_basic_block("body")
-        b.branch(body)
-        b.position_at_end(body)
         own, first_lane = b.and_(thread, i32(31)), b.and_(thread, i32(-32))
         row, column = b.lshr(own, i32(2)), b.shl(b.and_(own, i32(3)), i32(1))
 

@@ -22,9 +22,11 @@ from gpuregress.virtual_gpu.builder.structured import (
     POINTER,
     Cell,
     at,
+    copy_memory,
     counted,
     element,
     entry_alloca,
+    fill_memory,
     i32,
     i64,
 )
@@ -245,7 +247,7 @@ class Tile(Record):
         self, emitter: Services, given: tuple[ir.Value, ...], registers: tuple[int, int, int, int], step: int
     ) -> None:
         context, own, rows, count = given
-        b, unit = emitter.builder, emitter.unit
+        b = emitter.builder
         posts = at(b, context, LAYOUT["post"][0])
         is_wanted = b.icmp_unsigned("!=", b.load(element(b, posts, own, I64), typ=I64), i64(0))
         held = sum(registers)
@@ -253,10 +255,9 @@ class Tile(Record):
         start_c = 4 * 32 * sum(registers[:2])
         with b.if_then(is_wanted):
             first = b.and_(own, i32(-32))
-            unit.fill(b, element(b, posts, first, I64), 0, i64(8 * 32))
+            fill_memory(b, element(b, posts, first, I64), 0, i64(8 * 32))
             lanes = element(b, context, first, I32)
-            copy = unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
-            row_bytes, is_volatile = i64(4 * 32), ir.Constant(I1, 0)
+            row_bytes = i64(4 * 32)
             with counted(b, count) as number:
                 table = element(b, rows, b.mul(number, i32(step)), I32)
 
@@ -264,11 +265,11 @@ class Tile(Record):
                     return at(b, lanes, b.zext(b.load(element(b, table, index, I32), typ=I32), I64))
 
                 with counted(b, i32(held)) as index:
-                    b.call(copy, (element(b, taken, b.mul(index, i32(32)), I32), row(index), row_bytes, is_volatile))
+                    copy_memory(b, element(b, taken, b.mul(index, i32(32)), I32), row(index), row_bytes)
                 self.compute(emitter, taken)
                 with counted(b, i32(step - held)) as index:
                     result = element(b, at(b, taken, start_c), b.mul(index, i32(32)), I32)
-                    b.call(copy, (row(b.add(index, i32(held))), result, row_bytes, is_volatile))
+                    copy_memory(b, row(b.add(index, i32(held))), result, row_bytes)
 
 
 class _Matrix(Record):
@@ -582,7 +583,6 @@ class IntegerTile(Record):
             column = b.mul(group, i32(_COLUMNS))
             own = element(b, total, b.add(b.mul(row, i32(n)), column), I32)
             products = Cell(b, ir.Constant(_VECTOR, [0] * _COLUMNS))
-            products.set(ir.Constant(_VECTOR, [0] * _COLUMNS))
             with counted(b, i32(depth)) as step:
                 number = b.add(b.mul(row, i32(depth)), step)
                 left = b.load(element(b, x, number, I32), typ=I32)

@@ -157,9 +157,6 @@ def _copying(matrix: DescribedMatrix, resolve: ir.Function, watch: RowCheck | No
 
     def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
         machine, local, descriptor, window, site, target, first, *epoch = given
-        body = b.append_basic_block("body")
-        b.branch(body)
-        b.position_at_end(body)
         geometry = _Geometry.of(b, descriptor, window)
 
         def row_of_memory(offset: ir.Value) -> ir.Value:

@@ -195,9 +195,6 @@ def _fetching(layout: _Layout, resolve: ir.Function, watch: Callable[..., None] 
     def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
         machine, local, start, stride, lane, site, out, *epoch = given
         size, type_ = layout.bits // 8, ir.IntType(layout.bits)
-        body = b.append_basic_block("body")
-        b.branch(body)
-        b.position_at_end(body)
         first = b.mul(lane, i32(layout.count))
         with counted(b, i32(layout.count)) as number:
             row, column = _position(b, b.add(first, number), layout.shape)

@@ -312,9 +312,6 @@ def _arriving(unit: Unit) -> Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.V
 def _build_arrival(unit: Unit, b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
     """Complete, in each thread's list, the entries up to the last arrival at an mbarrier."""
     queue, threads, barrier = given
-    body = b.append_basic_block("body")  # stack slots are in the block before
-    b.branch(body)
-    b.position_at_end(body)
     wanted, number, last = b.ptrtoint(barrier, I64), Cell(b, i32(0)), Cell(b, i32(0))
     with counted(b, threads) as thread:
         row = _row(b, queue, thread)

@@ -11,7 +11,19 @@ from gpuregress.virtual_gpu.analysis.pointers import Provenance
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.region_bounds import RegionBounds, local_region
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I8, I32, I64, POINTER, at, convert, i64, llvm_type, width
+from gpuregress.virtual_gpu.builder.structured import (
+    I1,
+    I8,
+    I32,
+    I64,
+    POINTER,
+    at,
+    call_intrinsic,
+    convert,
+    i64,
+    llvm_type,
+    width,
+)
 from gpuregress.virtual_gpu.builder.threads import dimension, linear_thread
 from gpuregress.virtual_gpu.checks import local_notes
 from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, flags_of, note_access
@@ -193,7 +205,7 @@ def _checked(emitter: Services, access: MemoryAccess, value: ir.Value, region: R
     """The check against one region, with a look-up in all regions if it fails."""
     limit = _limit(emitter, region, access.count, value.type)
     if emitter.proven.escape is not None:
-        offset, inside = _inside(emitter, emitter.builder, access.count, value, region.base, limit)
+        offset, inside = _inside(emitter.builder, access.count, value, region.base, limit)
         near = emitter.builder.append_basic_block("near")
         emitter.builder.cbranch(inside, near, emitter.proven.escape).set_weights([_LIKELY, _UNLIKELY])
         emitter.builder.position_at_end(near)
@@ -201,7 +213,7 @@ def _checked(emitter: Services, access: MemoryAccess, value: ir.Value, region: R
     if not emitter.unit.schedule.is_optimised:
         return _resolved(emitter, _called(emitter, access, value, (region.base, limit, region.host)))
     builder = emitter.builder
-    offset, inside = _inside(emitter, builder, access.count, value, region.base, limit)
+    offset, inside = _inside(builder, access.count, value, region.base, limit)
     fast, slow, after = (builder.append_basic_block(word) for word in ("fast", "slow", "after"))
     builder.cbranch(inside, fast, slow).set_weights([_LIKELY, _UNLIKELY])
     quick = ir.IRBuilder(fast)
@@ -226,16 +238,14 @@ def _fleeing(emitter: Services, escape: ir.Block) -> ir.Value:
 
 
 def _inside(
-    emitter: Services, builder: ir.IRBuilder, count: int, value: ir.Value, base: ir.Value, limit: ir.Value
+    builder: ir.IRBuilder, count: int, value: ir.Value, base: ir.Value, limit: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
     """An address's offset into a region, and whether an access there is inside and aligned."""
     offset = builder.sub(value, base)
     shift = ir.Constant(value.type, count.bit_length() - 1)
-    name = f"llvm.fshr.i{value.type.width}"
-    fshr = emitter.unit.intrinsic(name, value.type, (value.type,) * 3)
     rotated = offset
     if count > 1:
-        rotated = builder.call(fshr, (offset, offset, shift))
+        rotated = call_intrinsic(builder, f"llvm.fshr.i{value.type.width}", value.type, offset, offset, shift)
     return offset, builder.icmp_unsigned("<", rotated, limit)
 
 
@@ -281,7 +291,7 @@ def _called(
     def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
         # One block, so that no argument is stored: the stack of this many calls would alias the caller's.
         base, limit, _ = among(given)
-        _, inside = _inside(emitter, b, count, given[3], base, limit)
+        _, inside = _inside(b, count, given[3], base, limit)
         near_way = emitter.subroutine(f"{name}.near", POINTER, types, near)
         far_way = emitter.subroutine(f"{name}.far", POINTER, types, far)
         return b.call(b.select(inside, near_way, far_way), given, tail="musttail")
