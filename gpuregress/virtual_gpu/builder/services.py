@@ -23,7 +23,6 @@ from gpuregress.virtual_gpu.analysis.liveness import AtWait
 from gpuregress.virtual_gpu.analysis.pointers import PointerProvenance
 from gpuregress.virtual_gpu.builder import structured
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
-from gpuregress.virtual_gpu.builder.emit import Build
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView, RegionBounds
 from gpuregress.virtual_gpu.builder.register_values import Known, RegisterValues, local_registers
 from gpuregress.virtual_gpu.builder.structured import (
@@ -379,10 +378,6 @@ class Services:
     def intrinsic(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
         """Call an LLVM intrinsic by its full name."""
         return call_intrinsic(self.builder, name, result, *arguments)
-
-    def subroutine(self, name: str, result: ir.Type, parameters: tuple[ir.Type, ...], build: Build) -> ir.Function:
-        """A private function of the module, built on first use."""
-        return self.unit.subroutine(name, result, parameters, build)
 
     def table(self, name: str) -> ir.Value:
         """A pointer to a special-function table's bits."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeAlias, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from llvmlite import ir
 
@@ -141,6 +144,78 @@ def stack_words(builder: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
     for index, value in enumerate(values):
         builder.store(value, at(builder, words, 8 * index))
     return words
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+Build: TypeAlias = Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value | None]
+"""Builds a subroutine's body from its arguments; gives its result."""
+_MANY_CALLS, _LARGE = 16, 60
+"""Calls of a subroutine, and LLVM instructions in it, from which on it is not inlined: an unrolled loop has hundreds of
+asynchronous copies, and LLVM's time grows faster than the code."""
+_calls: WeakKeyDictionary[ir.Function, int] = WeakKeyDictionary()
+
+
+def private_function(
+    module: ir.Module, name: str, result: ir.Type | None, parameters: Sequence[ir.Type], build: Build
+) -> ir.Function:
+    """A private function of a module that is about to be called: for sequences too long to repeat at each use.
+
+    Args:
+        module: of the caller.
+        name: of all that the code depends on.
+        result: the type of its result; None where it has none.
+        parameters: types of its parameters.
+        build: builds it, on first use.
+    """
+    function = module.globals.get(name)
+    if function is None:
+        function = ir.Function(module, ir.FunctionType(result or ir.VoidType(), parameters), name)
+        function.linkage = "internal"
+        function.attributes.add("nounwind")
+        b = open_function(function)
+        answer = build(b, tuple(function.args))
+        if answer is not None:
+            b.ret(answer)
+        elif not b.block.is_terminated:
+            b.ret_void()
+    calls = _calls[function] = _calls.get(function, 0) + 1
+    if calls == _MANY_CALLS and sum(len(block.instructions) for block in function.blocks) > _LARGE:
+        function.attributes.add("noinline")
+    return function
+
+
+def subroutine(
+    name: str | Callable[..., str], result: ir.Type | None = None, attributes: Sequence[str] = ()
+) -> Callable[[_Function], _Function]:
+    """Make of a function that builds code one that calls a private function with that code; see `private_function`.
+
+    The values after the builder are the parameters; what stands before it, or has a keyword, is for building alone.
+
+    Args:
+        name: of the subroutine, or what makes it of the arguments that are for building alone.
+        result: the type of its result, which the function returns; None where it has none.
+        attributes: LLVM's, beside `nounwind`.
+    """
+
+    def decorate(build: _Function) -> _Function:
+        @wraps(build)
+        def call(*given: Any, **known: Any) -> Any:
+            place = next(index for index, item in enumerate(given) if isinstance(item, ir.IRBuilder))
+            caller, values = given[place], given[place + 1 :]
+            own_name = name if isinstance(name, str) else name(*given[:place], **known)
+
+            def body(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value | None:
+                for attribute in attributes:
+                    b.function.attributes.add(attribute)
+                answer: ir.Value | None = build(*given[:place], b, *arguments, **known)
+                return answer
+
+            types = [value.type for value in values]
+            return caller.call(private_function(caller.module, own_name, result, types, body), values)
+
+        return cast("_Function", call)
+
+    return decorate
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from llvmlite import ir
 
 from gpuregress.gpu.descriptors import FORMATS
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import (
     F32,
     F64,
@@ -22,6 +21,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     counted,
     i32,
     i64,
+    subroutine,
 )
 
 # --- texels -----------------------------------------------------------------------------------------------------------
@@ -30,27 +30,23 @@ from gpuregress.virtual_gpu.builder.structured import (
 _Values = tuple[ir.Value, ...]
 
 
-def channel(emitter: Services) -> ir.Function:
+@subroutine("texture.channel", I32)
+def channel(b: ir.IRBuilder, pointer: ir.Value, format_: ir.Value, normalized: ir.Value) -> ir.Value:
     """`(pointer, format, normalized) → bits`: read and convert one channel."""
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        pointer, format_, normalized = arguments
-        done = b.append_basic_block("done")
-        choice = b.switch(format_, done)
-        incoming = [(i32(0), b.block)]
-        for number, name in enumerate(FORMATS):
-            block = b.append_basic_block(name)
-            choice.add_case(i64(number), block)
-            b.position_at_end(block)
-            incoming.append((_converted(b, pointer, name, normalized), b.block))
-            b.branch(done)
-        b.position_at_end(done)
-        bits = b.phi(I32)
-        for value, block in incoming:
-            bits.add_incoming(value, block)
-        return bits
-
-    return emitter.subroutine("texture.channel", I32, (POINTER, I64, I1), build)
+    done = b.append_basic_block("done")
+    choice = b.switch(format_, done)
+    incoming = [(i32(0), b.block)]
+    for number, name in enumerate(FORMATS):
+        block = b.append_basic_block(name)
+        choice.add_case(i64(number), block)
+        b.position_at_end(block)
+        incoming.append((_converted(b, pointer, name, normalized), b.block))
+        b.branch(done)
+    b.position_at_end(done)
+    bits = b.phi(I32)
+    for value, block in incoming:
+        bits.add_incoming(value, block)
+    return bits
 
 
 def raw(b: ir.IRBuilder, pointer: ir.Value, name: str) -> ir.Value:
@@ -147,28 +143,31 @@ def _part(b: ir.IRBuilder, value: ir.Value, fraction: ir.Value, rounding: int) -
     return b.lshr(b.add(b.mul(value, fraction), i32(rounding)), i32(8))
 
 
-def blend(emitter: Services, kind: str, count: int) -> ir.Function:
+@subroutine(lambda kind, count: f"texture.blend.{kind}.{count}")
+def blend(
+    kind: str,
+    count: int,
+    b: ir.IRBuilder,
+    pointers: ir.Value,
+    shares: ir.Value,
+    stride: ir.Value,
+    channels: ir.Value,
+    out: ir.Value,
+) -> None:
     """`(pointers, weights, stride, channels: i64, out) → 0`: the weighted sum of some texels, channel by channel.
 
     Args:
-        emitter: for the subroutine.
         kind: of `KINDS`.
         count: texels: 2, 4 or 8; 1 for a texel that is only converted.
     """
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        pointers, shares, stride, channels, out = arguments
-        lanes = _Lanes(b, count)
-        weight = b.load(shares, typ=lanes.integers, align=4)
-        first = [b.load(at(b, pointers, 8 * index), typ=POINTER, align=8) for index in range(count)]
-        with counted(b, channels) as channel:
-            offset = b.mul(channel, stride)
-            values = lanes.join([raw(b, at(b, pointer, offset), kind) for pointer in first])
-            mixed = _float if kind.startswith("float") else _integer
-            b.store(mixed(lanes, kind, values, weight), at(b, out, b.shl(channel, i64(2))))
-        return i32(0)
-
-    return emitter.subroutine(f"texture.blend.{kind}.{count}", I32, (POINTER, POINTER, I64, I64, POINTER), build)
+    lanes = _Lanes(b, count)
+    weight = b.load(shares, typ=lanes.integers, align=4)
+    first = [b.load(at(b, pointers, 8 * index), typ=POINTER, align=8) for index in range(count)]
+    with counted(b, channels) as channel:
+        offset = b.mul(channel, stride)
+        values = lanes.join([raw(b, at(b, pointer, offset), kind) for pointer in first])
+        mixed = _float if kind.startswith("float") else _integer
+        b.store(mixed(lanes, kind, values, weight), at(b, out, b.shl(channel, i64(2))))
 
 
 # --- vectors with a texel in each lane --------------------------------------------------------------------------------

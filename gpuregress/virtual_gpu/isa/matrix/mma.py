@@ -11,7 +11,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis.effects import reads, sets
 from gpuregress.virtual_gpu.builder.emit import Emit
 from gpuregress.virtual_gpu.builder.services import Services, subroutine_body
-from gpuregress.virtual_gpu.builder.structured import F32, I32, at, element, i32, i64
+from gpuregress.virtual_gpu.builder.structured import F32, I32, at, element, i32, i64, private_function
 from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import F16, canonical, round_to, widen
 from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
     MULTIPLY,
@@ -67,7 +67,7 @@ def lower(emitter: Services, instruction: Instruction) -> None:
 
     parameters = (*(value.type for value in shown), I32, I32)
     name = f"mma.m8n8k4.{orders[0]}.{orders[1]}.{result}.{accumulator}"
-    compute = emitter.subroutine(name, F32, parameters, build)
+    compute = private_function(emitter.module, name, F32, parameters, build)
     numbers = [_number(b, result, lane, index) for index in range(_COUNT)]
     _write(emitter, result, target, [b.call(compute, (*shown, lane, number)) for number in numbers])
 

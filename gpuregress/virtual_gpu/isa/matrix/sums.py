@@ -19,7 +19,6 @@ from gpuregress.virtual_gpu.builder.structured import (
     I8,
     I32,
     I64,
-    POINTER,
     Cell,
     at,
     copy_memory,
@@ -29,6 +28,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     fill_memory,
     i32,
     i64,
+    private_function,
 )
 from gpuregress.virtual_gpu.builder.threads import LAYOUT, linear_thread
 from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
@@ -100,7 +100,9 @@ class DotProduct(Record):
         name = f"{self.name}.{result}"
         if self.limited:
             name += ".limited"
-        return emitter.builder.call(emitter.subroutine(name, _VALUES[result], parameters, build), arguments)
+        return emitter.builder.call(
+            private_function(emitter.module, name, _VALUES[result], parameters, build), arguments
+        )
 
 
 def finished(emit: Emit, result: str, total: ir.Value, *, limited: bool) -> ir.Value:
@@ -212,12 +214,11 @@ class Tile(Record):
             what = "sparse products" if self.sparsity is not None else "products of 8-bit floats"
             raise unsupported(emitter.current(), f"of {emitter.unit.schedule.card} no {what} are known")
 
-        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> None:
             with subroutine_body(emitter, builder):
                 _TileBuilder(emitter, self, core, given[0]).build()
-            return ir.Constant(I1, 1)
 
-        emitter.builder.call(emitter.subroutine(self._subroutine, I1, (shown.type,), build), [shown])
+        emitter.builder.call(private_function(emitter.module, self._subroutine, None, (shown.type,), build), [shown])
 
     @property
     def _subroutine(self) -> str:
@@ -233,14 +234,14 @@ class Tile(Record):
             registers: of A, B, C and the metadata; D has as many as C.
         """
 
-        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> None:
             with subroutine_body(emitter, builder):
                 self._build_all(emitter, given, registers, len(rows) // count)
-            return ir.Constant(I1, 1)
 
         context, own = emitter.view.pointer("context"), linear_thread(emitter.builder, emitter.view, emitter.thread)
         arguments = (context, own, emitter.unit.constants(rows), i32(count))
-        whole = emitter.subroutine(f"{self._subroutine}.all", I1, (POINTER, I32, POINTER, I32), build)
+        types = [argument.type for argument in arguments]
+        whole = private_function(emitter.module, f"{self._subroutine}.all", None, types, build)
         emitter.builder.call(whole, arguments)
 
     def _build_all(
@@ -560,13 +561,12 @@ class IntegerTile(Record):
     def compute(self, emitter: Services, shown: ir.Value) -> None:
         """Call the subroutine that replaces C by D; `shown` has A, B and C one after the other."""
 
-        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> None:
             with subroutine_body(emitter, builder):
                 self._build(emitter, given[0])
-            return ir.Constant(I1, 1)
 
         name = f"{self.name}.limited" if self.limited else self.name
-        emitter.builder.call(emitter.subroutine(name, I1, (shown.type,), build), [shown])
+        emitter.builder.call(private_function(emitter.module, name, None, (shown.type,), build), [shown])
 
     def _build(self, emitter: Services, shown: ir.Value) -> None:
         b = emitter.builder
