@@ -18,7 +18,6 @@ from gpuregress.foundation.document.forms import (
     FormErrors,
     Reads,
     Spec,
-    choice,
     doc,
     one_of,
     plain_text,
@@ -46,6 +45,7 @@ from gpuregress.jobs.spec.models.values import (
     Size,
     SourceText,
     StatusCode,
+    Switch,
     Text,
     real,
     whole,
@@ -256,16 +256,6 @@ Dump = Annotated[
     list[str] | Literal["all"],
     Reads(_dump, {"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
-
-
-def _on_off(value: Any) -> Any:
-    """YAML 1.1 reads `off` as false, so both are taken."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return choice(value, ("on", "off"))
-
-
-OnOff = Annotated[Literal["on", "off"], Reads(_on_off, {"enum": ["on", "off", True, False]})]
 
 
 def _autotune(value: Any) -> Any:
@@ -564,7 +554,7 @@ class JobSpec(Spec, frozen=True):
     timing: TimingSpec | None = None
     cost: CostSpec | None = None
     launch_digests: Annotated[
-        OnOff, doc("off: keep no digests of the buffers after each launch, which show the first wrong launch")
+        Switch, doc("off: keep no digests of the buffers after each launch, which show the first wrong launch")
     ] = "on"
     resources: ResourcesSpec | None = None
     fuzz: FuzzSpec = FuzzSpec()
