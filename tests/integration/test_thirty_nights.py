@@ -235,7 +235,7 @@ def a_slow_down_and_a_tolerance(nights: Nights) -> None:
     near = nights.edit((RIGHT, "2.0018f * x[i]"), name="near")
     told = nights.morning("1 slower: work; 1 near its tolerance", 0)
     assert re.search(rf"slower   work/n=32 .* times as many, since 10 Nov, at {slow}", told)
-    assert "near     near/n=32  90% of its tolerance is used, 0% on the last night" in told
+    assert "near     near/n=32  90 % of its tolerance is used, 0 % on the last night" in told
     assert near not in told
     nights.morning("", 0)
     nights.edit(name="near")
