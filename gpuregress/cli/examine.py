@@ -18,7 +18,8 @@ from gpuregress.lab.fuzzing import fuzz
 from gpuregress.lab.fuzzing.findings import FuzzFinding
 from gpuregress.lab.fuzzing.fuzz import FuzzReport
 from gpuregress.lab.mutating import mutate
-from gpuregress.lab.mutating.mutate import MutateRequest, MutationReport, RefusedJob, TriedMutant
+from gpuregress.lab.mutating.campaign import MutateRequest, MutationReport, TriedMutant
+from gpuregress.lab.mutating.mutate import RefusedJob
 from gpuregress.lab.mutating.trials import EQUIVALENT
 from gpuregress.report import audit_report
 

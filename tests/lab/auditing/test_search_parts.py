@@ -18,8 +18,8 @@ from gpuregress.lab.auditing import examination, search_parts
 from gpuregress.lab.auditing.examination import AuditContext, AuditedJob, JobVerdicts
 from gpuregress.lab.fuzzing.candidates import Candidate
 from gpuregress.lab.fuzzing.findings import PlannedInput, Tried
-from gpuregress.lab.mutating import turns
-from gpuregress.lab.mutating.mutate import MutationReport
+from gpuregress.lab.mutating import subject, turns
+from gpuregress.lab.mutating.campaign import MutationReport
 from gpuregress.lab.mutating.subject import NothingNoticed
 from gpuregress.lab.shrinking.trials import Failure
 from tests import fakes
@@ -30,11 +30,9 @@ from tests.lab.auditing.records import FAULTING, JOBS, SOON, summary, texts, ver
 def context(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any], *, is_cut: bool = False) -> AuditContext:
     """Answer the mutants of each job with a report or an error; a job whose answer is None has no subject."""
     monkeypatch.setattr(search_parts, "Subject", str)
-    monkeypatch.setattr(turns, "of_subject", lambda job, *_more: answered(answers[job]))
-    monkeypatch.setattr(turns, "run", lambda *_arguments, **_options: is_cut)
-    monkeypatch.setattr(
-        turns, "report", lambda one, _seed, *, interrupted: reported(one.report, interrupted=interrupted)
-    )
+    monkeypatch.setattr(subject, "mutants", lambda job: ([], answered(answers[job], is_cut=is_cut)))
+    monkeypatch.setattr(search_parts, "Campaign", lambda _job, _mutants, campaign: campaign)
+    monkeypatch.setattr(turns, "run", lambda *_arguments: is_cut)
     subjects: Any = {
         job: answer if isinstance(answer, UsageError) and not isinstance(answer, NothingNoticed) else job
         for job, answer in answers.items()
@@ -43,13 +41,10 @@ def context(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any], *, is_c
     return replace(SOON, subjects=subjects)
 
 
-def reported(report: MutationReport, *, interrupted: bool) -> MutationReport:
-    return replace(report, interrupted=interrupted)
-
-
-def answered(answer: Any) -> Any:
+def answered(answer: Any, *, is_cut: bool) -> Any:
     if isinstance(answer, MutationReport):
-        return SimpleNamespace(report=answer, error=None)
+        report = replace(answer, interrupted=is_cut)
+        return SimpleNamespace(report=lambda *_arguments: report, error=None, spent_s=1.0)
     if isinstance(answer, NothingNoticed):
         return SimpleNamespace(error=answer)
     raise answer
