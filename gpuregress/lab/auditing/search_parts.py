@@ -15,7 +15,6 @@ from gpuregress.jobs.spec import load
 from gpuregress.lab import accuracy
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import (
-    EXPECTS_FAULT,
     INTERRUPTED,
     NO_TIME,
     AuditContext,
@@ -156,8 +155,6 @@ def examine_fuzz(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
 def _inputs(context: AuditContext, job: AuditedJob) -> _JobInputs | JobExamination:
     """Plan the edges of a job; else why there are none."""
     cases = context.usable(job)
-    if job.expects_fault:
-        return examination.does_not_apply(job.name, EXPECTS_FAULT)
     if not cases:
         return JobExamination(job.name, None, why=context.why_unusable(job))
     if not context.left_s:
@@ -221,6 +218,7 @@ FUZZ = AuditPart(
         "Without a reference in the job, only faults, checks and schedules show a wrong result."
     ),
     examine=examine_fuzz,
+    needs_results=True,
     is_kept=True,
 )
 
@@ -231,12 +229,10 @@ def examine_accuracy(context: AuditContext, jobs: Sequence[AuditedJob]) -> Exami
     fastest: dict[str, Case] = {}
     for job in jobs:
         cases = context.usable(job)
-        if job.expects_fault:
-            done[job.name] = examination.does_not_apply(job.name, EXPECTS_FAULT)
-        elif not cases:
-            done[job.name] = JobExamination(job.name, None, why=context.why_unusable(job))
-        else:
+        if cases:
             fastest[job.name] = min(cases, key=context.clean_s)
+        else:
+            done[job.name] = JobExamination(job.name, None, why=context.why_unusable(job))
     interrupted = False
     if fastest:
         ordered = sorted(fastest.values(), key=context.clean_s)
@@ -267,5 +263,6 @@ ACCURACY = AuditPart(
     time_share=1.0,
     proves="The errors of the fastest case of each job by rounding. It has no points: a job says which errors matter.",
     examine=examine_accuracy,
+    needs_results=True,
     is_kept=True,
 )
