@@ -21,7 +21,7 @@ from gpuregress.lab.mutating import results
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.store import project
 from gpuregress.toolchain import cache
-from tests.lab.auditing.records import JOBS, SOON, found, verdict
+from tests.lab.auditing.records import FAULTING, JOBS, SOON, found, verdict
 from tests.workshop import RUN, Workshop
 
 
@@ -43,6 +43,25 @@ def test_a_part_that_cannot_run_is_not_examined(shop: Workshop) -> None:
     report = audited(shop, part("first", broken), part("second"))
     assert [one.jobs[0].why for one in report.parts] == ["no such device", ""]
     assert (report.grade, report.grades[0].points) == ("", 50)
+
+
+def test_where_results_are_needed_a_job_that_expects_a_fault_is_left_out() -> None:
+    asked: list[str] = []
+    for known in audit.PARTS:
+
+        def examine(_context: AuditContext, jobs: Sequence[AuditedJob], name: str = known.name) -> Examined:
+            asked.extend(f"{name} {job.name}" for job in jobs)
+            return Examined(tuple(found(job.name, 1.0) for job in jobs))
+
+        one, other = audit._examined(
+            replace(known, examine=examine, is_kept=False), SOON, (JOBS[0], FAULTING), is_stopped=False
+        ).jobs
+        assert (one.share, one.applies) == (1.0, True)
+        if known.name in ("cases", "checks", "mutants"):
+            assert other.applies
+        else:
+            assert (other.share, other.applies, other.why) == (None, False, "it expects a fault")
+    assert [entry for entry in asked if entry.endswith("b")] == ["cases b", "checks b", "mutants b"]
 
 
 def test_after_an_interruption_the_report_has_what_is_done(shop: Workshop) -> None:
