@@ -53,7 +53,7 @@ define-macros = [["OTHER", "1"]]
     "Makefile": """
 TOP := .
 NVCCFLAGS = -O3 -I$(TOP)/include -I src \\
-  -DALL=1 -I$(CUDA_HOME)/include -std=c++20
+  -DALL=1 -I$(CUDA_HOME)/include -I/usr/include -isystem /usr/local/include/ -std=c++20
 ifeq ($(FAST),1)
 NVCCFLAGS += -DFAST=1 -Iextra
 endif
