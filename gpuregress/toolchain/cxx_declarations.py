@@ -16,8 +16,8 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Entry, Parameter
 from gpuregress.gpu import demangle
 from gpuregress.gpu.records import Record, replace
-from gpuregress.toolchain import macro_calls
 from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.host_code import macro_calls
 from gpuregress.toolchain.include_scanner import without_comments
 
 WORD = re.compile(r'"(?:[^"\\\n]|\\[\s\S])*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|::|->|\.\.\.|\d[\w.]*|\S')

@@ -14,9 +14,9 @@ from gpuregress.gpu.records import Record
 from gpuregress.lab.host_programs import library, scalars, structures
 from gpuregress.lab.host_programs.scalars import HostScalar, constant
 from gpuregress.lab.host_programs.structures import StructureDefinition
-from gpuregress.toolchain import cxx_declarations, macro_calls
+from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
-from gpuregress.toolchain.host_code import declarations, grammar
+from gpuregress.toolchain.host_code import declarations, grammar, macro_calls
 from gpuregress.toolchain.host_code.preprocessing import (
     WORD,
     CxxText,
