@@ -385,12 +385,17 @@ class _Reader:
         self.program.functions.setdefault(name, []).append(function)
 
     def _closed(self, words: set[str]) -> set[str]:
-        """Add the words of the macros and variables that words name."""
+        """Add the words of the macros, variables, structures and aliases that words name."""
         bodies = {name: set(WORD.findall(macro.body)) for name, macro in self.program.macros.items()}
         for node, _ in self.program.variables:
             for declarator in node.children_by_field_name("declarator"):
                 name = declarations.declared_name(declarator)
                 bodies.setdefault(name, set(WORD.findall(grammar.text(node))))
+        for name, structure in self.program.structures.items():
+            parts = (*structure.bases, *(member.type for member in structure.members or ()))
+            bodies.setdefault(name, set(WORD.findall(" ".join(parts))))
+        for name, text in self.program.aliases.items():
+            bodies.setdefault(name, set(WORD.findall(text)))
         pending = list(words)
         while pending:
             more = bodies.get(pending.pop(), set()) - words
