@@ -415,9 +415,9 @@ class JobSpec(Spec, frozen=True):
     source: Annotated[
         SourceText | None,
         doc(
-            ".cu and .cuh are compiled, .ptx and .cubin are loaded; with language, softmax.py:softmax_kernel; "
-            "{python: build.py:function} returns PTX; relative to the job; may be left out where every launch names "
-            "its own"
+            ".cu, .cuh and other files of C++ are compiled, .ptx and .cubin are loaded; with language, "
+            "softmax.py:softmax_kernel; {python: build.py:function} returns PTX; relative to the job; may be left out "
+            "where every launch names its own"
         ),
     ] = None
     language: Annotated[
