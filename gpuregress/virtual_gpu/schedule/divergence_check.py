@@ -19,13 +19,13 @@ from gpuregress.virtual_gpu.builder.structured import (
     I8,
     I32,
     I64,
-    POINTER,
     Cell,
     at,
     counted,
     element,
     i32,
     i64,
+    stack_words,
 )
 from gpuregress.virtual_gpu.builder.threads import BARRIER, LAYOUT, PLAIN_BARRIER, each_warp, row
 from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
@@ -134,10 +134,7 @@ class _Check:
         some_left = b.icmp_unsigned("!=", self.exited.get(), i32(0))
         with b.if_then(b.and_(waits_together, b.and_(is_new, some_left)), likely=False):
             set_field(b, machine, "told_exits", b.or_(told, bit))
-            words = b.alloca(I64)
-            words.type = POINTER
-            b.store(b.zext(self.base, I64), words)
-            raw_call(b, machine, CHECK_EXITS, words, machine)
+            raw_call(b, machine, CHECK_EXITS, stack_words(b, [b.zext(self.base, I64)]), machine)
 
     def _load(self, name: str, thread: ir.Value) -> ir.Value:
         return self.builder.load(row(self.builder, self.context, name, thread), typ=I32)
