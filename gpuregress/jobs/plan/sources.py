@@ -12,7 +12,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import revision
 from gpuregress.jobs.plan import source_files
 from gpuregress.jobs.plan.job_plan import AUTO, LabelRequest
-from gpuregress.jobs.plan.source_files import SourceFile, SourcePath, SourceTexts
+from gpuregress.jobs.plan.source_files import SourceFile, SourcePath, SourcePaths
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.compilation import CompileSpec
@@ -102,17 +102,15 @@ class JobSources:
         job = self._file.job
         if self._file.is_broken("source"):
             return None
-        texts = source_files.texts(self._file, scope)
+        located = source_files.locate(self._file, scope)
         settings = compile_settings(scope, job.compile, ("compile",), job.card)
-        if texts is None:
-            return None
         if settings is None:
-            self._located(texts, _folders_only(scope, job), {})  # its file and folders may be wrong, too
+            self._read_all(located, _folders_only(scope, job), {})  # its file and folders may be wrong, too
             return None
         telling = {name: text for name, text in settings.defines.items() if include_scanner.is_telling(text)}
-        key = (texts, settings.options, settings.include, tuple(telling.items()))
+        key = (located, settings.options, settings.include, tuple(telling.items()))
         if key not in self._known:
-            self._known[key] = self._located(texts, settings, telling)
+            self._known[key] = self._read_all(located, settings, telling)
         return self._known[key]
 
     def facts_without_parameters(self) -> SourceFacts | None:
@@ -127,14 +125,13 @@ class JobSources:
         scope = Scope({}, self._problems)
         plain = CompileSpec.of({"options": job.compile.options, "include": job.compile.include})
         settings = compile_settings(scope, plain, ("compile",), job.card)
-        texts = source_files.texts(self._file, scope)
-        if texts is None:
-            return None
-        return self._located(texts, settings or _folders_only(scope, job), {})
+        located = source_files.locate(self._file, scope)
+        return self._read_all(located, settings or _folders_only(scope, job), {})
 
-    def _located(self, texts: SourceTexts, settings: CompileSettings, telling: Mapping[str, str]) -> SourceFacts | None:
+    def _read_all(
+        self, located: SourcePaths | None, settings: CompileSettings, telling: Mapping[str, str]
+    ) -> SourceFacts | None:
         job, problems = self._file.job, self._problems
-        located = source_files.locate(self._file, problems, texts)
         launched = () if located is None else located.launched
         _check_effect(self._file, problems, [source.path for source in launched])
         folders = _folders(problems, settings, ("compile",))
@@ -151,7 +148,7 @@ class JobSources:
         self.requests.append(LabelRequest(job.revision, tuple((file.path, file.inputs) for file in files)))
         return SourceFacts(
             files=files,
-            of_launch={origin: launched.index(path) for origin, path in located.of_launch.items()},
+            of_launch={origin: launched.index(path) for origin, path in located.of_launch},
             located=located.own,
             include=folders,
             commands=self._commands,
@@ -358,10 +355,7 @@ def _reference_source(file: JobFile, known: SourceFacts, scope: Scope, name: str
         elif item.language is not None:
             scope.problems.add((*key, "language"), f"belongs to a source: name it in reference.{name}.source")
         return known.located
-    text = scope.text(item.source, (*key, "source"))
-    if text is None:
-        return None
-    located = source_files.of_reference(file, scope.problems, (*key, "source"), text, item.language)
+    located = source_files.located(scope, item.source, item.language or file.job.language, (*key, "source"))
     if located is not None and not located.language:
         for setting in ("language", *PYTHON_SETTINGS):
             if setting in item.written:
