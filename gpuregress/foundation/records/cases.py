@@ -43,7 +43,7 @@ class KnownFailing(Sparse):
     """A failure that is known and tolerated for a while; any other failure of the case counts.
 
     Attributes:
-        until: the day from which on it fails again, ISO 8601.
+        until: the day in UTC from which on it fails again, ISO 8601.
         why: the reason.
         status: `differ`, `fault`, `timeout` or `error`, of source or a function that does not compile or run; of a
             verdict: the case's.

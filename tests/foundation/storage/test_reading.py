@@ -50,8 +50,8 @@ def test_no_reader_waits_for_a_pipe(tmp_path: Path, read: Callable[[Path], objec
 
 def test_a_sealed_record_is_read_and_a_changed_one_refused(tmp_path: Path) -> None:
     path, fault = tmp_path / "it.json", Fault("trap", "it stopped")
-    text = json.dumps(storage.seal(to_json(fault)))
-    path.write_text(text)
+    storage.write_record(path, fault)
+    text = path.read_text()
     assert storage.read_record(path, Fault, "") == fault
     unsealed = json.dumps(to_json(fault))
     for changed in (text.replace("stopped", "stopqed"), text.replace('"whole"', '"while"'), unsealed, "[]"):

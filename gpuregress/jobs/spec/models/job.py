@@ -110,7 +110,7 @@ Day = Annotated[str, Reads(_day, {"type": "string", "format": "date"})]
 class KnownFailingSpec(Spec, frozen=True):
     """A failure that is known: until that day the case is skipped if it fails so, and fails if it passes."""
 
-    until: Annotated[Day, doc("the day from which the failure counts again")]
+    until: Annotated[Day, doc("the day (UTC) from which the failure counts again")]
     why: Annotated[Text, doc("the reason, shown with the case")]
     status: Annotated[
         Literal["differ", "fault", "timeout", "error"] | None,
@@ -415,9 +415,9 @@ class JobSpec(Spec, frozen=True):
     source: Annotated[
         SourceText | None,
         doc(
-            ".cu and .cuh are compiled, .ptx and .cubin are loaded; with language, softmax.py:softmax_kernel; "
-            "{python: build.py:function} returns PTX; relative to the job; may be left out where every launch names "
-            "its own"
+            ".cu, .cuh and other files of C++ are compiled, .ptx and .cubin are loaded; with language, "
+            "softmax.py:softmax_kernel; {python: build.py:function} returns PTX; relative to the job; may be left out "
+            "where every launch names its own"
         ),
     ] = None
     language: Annotated[
