@@ -261,7 +261,7 @@ class _JobPlanning:
         further = variations.further(job, scope, seed, lambda number: self._inputs(scope, number, facts, function))
         if facts is None:
             return None
-        compiled = sources.of_case(self.file, facts, scope, launches, buffers)
+        compiled = sources.CaseSources(self.file, facts, scope, buffers).compiled(launches)
         if function is not None:
             compiled = tuple(replace(source, harness=function.harness) for source in compiled)
         if len(self.problems) or not compiled:
