@@ -152,7 +152,8 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
         UsageError: a path holds a newline, which no scheduler takes.
     """
     settings = project.settings
-    texts = (settings.ping, settings.webhook, settings.smtp, *settings.mail)
+    notify = settings.notify
+    texts = (settings.ping, notify.webhook, notify.smtp, *notify.mail)
     secrets: dict[str, None] = {}
     for text in texts:
         secrets |= dict.fromkeys(web_request.variables(text))
@@ -169,7 +170,7 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
         environment={"PATH": _path(program[0]), "GPUREGRESS_CACHE": str(cache.folder()), **_carried(secrets)},
         secrets=tuple(secrets),
         secrets_file=user_home.configuration() / "gpuregress" / "nightly.env",
-        tells=bool(settings.webhook or settings.mail),
+        tells=bool(notify.webhook or notify.mail),
         hour=at[0],
         minute=at[1],
         zone=local_zone(),
