@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -126,6 +127,22 @@ def digest_file(path: Path) -> str:
         while size := file.readinto(piece):  # type: ignore[attr-defined] # of every binary file
             digest.update(piece[:size])
     return digest.hexdigest()
+
+
+def digest_unchanged(path: Path) -> str:
+    """Compute the digest of a file's text, or return that of its last reading, if its time and size are the same.
+
+    Raises:
+        StorageError: it is not there or cannot be read.
+    """
+    with disk_errors(path, "read"):
+        state = path.stat()
+    return _digest_in_state(path, (state.st_ino, state.st_size, state.st_mtime_ns))
+
+
+@lru_cache(maxsize=256)
+def _digest_in_state(path: Path, _state: tuple[int, ...]) -> str:
+    return digest_file(path)
 
 
 class RunningDigest:

@@ -43,7 +43,7 @@ def test_a_record_that_is_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
 )
 def test_no_reader_waits_for_a_pipe(tmp_path: Path, read: Callable[[Path], object]) -> None:
     os.mkfifo(tmp_path / "out.1")
-    with pytest.raises(StorageError, match=r"cannot read .*/out\.1: it is not a file"):
+    with pytest.raises(StorageError, match=r"cannot read .*/out\.1: not a regular file"):
         read(tmp_path / "out.1")
     assert not storage.link_file(tmp_path / "out.1", tmp_path / "linked")
 
