@@ -19,9 +19,9 @@ from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import BufferImage, Case, Comparison, ErrorMaps, Outcome
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
-from gpuregress.judge import diagnose
 from gpuregress.judge.buffer_pairs import BufferPair
-from gpuregress.judge.diagnose import DifferenceSample, Evidence
+from gpuregress.judge.diagnose import buffer_image, pattern_table
+from gpuregress.judge.diagnose.evidence import DifferenceSample, Evidence
 from gpuregress.store.dumps.line_diff import ElementPairs
 
 PAGE = 60
@@ -46,10 +46,10 @@ class Differences:
         self.sample = DifferenceSample()
         self._pair, shape = pair, pair.actual.shape
         self._element, total = pair.request.element_type, pair.request.total
-        self._strip = diagnose.strip(total, width)
+        self._strip = buffer_image.strip(total, width)
         has_rows = len(shape) > 1 and shape[-1] > 1 and total > shape[-1]
-        self._heat_map = diagnose.heat_map(shape, ROWS, width) if has_rows else None
-        self._image = diagnose.image_bins(shape) if total else None
+        self._heat_map = buffer_image.heat_map(shape, ROWS, width) if has_rows else None
+        self._image = buffer_image.bins(shape) if total else None
         self._is_empty = True
 
     def add(self, pairs: ElementPairs, broken: Mask | None) -> None:
@@ -84,8 +84,8 @@ class Differences:
         if self._pair.request.total <= MOST_VALUES:
             expected = self._values(pair.loaded(pair.expected).array, names.index(part))
             actual = self._values(pair.loaded(pair.actual).array, names.index(part))
-            values = diagnose.image_values(shape, expected, actual)
-        return diagnose.image(shape, self._image, values, part, pair.case.writer_of(pair.actual.buffer))
+            values = buffer_image.value_layers(shape, expected, actual)
+        return buffer_image.image(shape, self._image, values, part, pair.case.writer_of(pair.actual.buffer))
 
     def _values(self, array: Array, part: int) -> npt.NDArray[np.float64]:
         column = self._element.columns(array.reshape(-1))[part]
@@ -131,12 +131,12 @@ def compare(pair: BufferPair, outcome: Outcome, width: int = PAGE) -> Comparison
 
 def _diagnosed(comparison: Comparison, evidence: Evidence) -> Comparison:
     """Add the findings, the strongest first, and the thread of the worst element."""
-    findings, figures = diagnose.diagnose(evidence), comparison.figures
+    findings, figures = pattern_table.diagnose(evidence), comparison.figures
     # An element that no thread wrote may be one that the launch has no thread for.
     is_guess = evidence.mapping is not None and evidence.mapping.kind == "stretch"
     has_thread = not (is_guess and any(finding.pattern == "never written" for finding in findings))
     if comparison.worst is not None and evidence.launch is not None and has_thread:
-        thread = diagnose.thread_label(comparison.worst.index, evidence.launch, evidence.shape)
+        thread = pattern_table.thread_label(comparison.worst.index, evidence.launch, evidence.shape)
         figures = replace(figures, worst_thread=thread)
     return replace(comparison, findings=findings, figures=figures)
 
