@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import GpuregressError, Interrupted, StorageError
+from gpuregress.foundation.errors import GpuregressError, Interrupted, JobErrors, StorageError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import from_json, to_json
 from gpuregress.foundation.records.audits import AuditEvidence, AuditReport, JobExamination, PartResult
@@ -250,4 +250,6 @@ def _examined_now(part: AuditPart, context: AuditContext, jobs: Sequence[Audited
     except Interrupted:
         return examination.not_examined(jobs, "interrupted", interrupted=True)
     except GpuregressError as error:
+        if isinstance(error, JobErrors) and not context.clean:
+            raise  # before any case ran: every job is wrong
         return examination.not_examined(jobs, str(error))

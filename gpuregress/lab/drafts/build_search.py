@@ -94,6 +94,7 @@ class _Search:
         self._folders: dict[Path, str] = {}
         self._standard: tuple[str, ...] = ()
         self._missing = ""
+        self._error = ""  # of the compiler, with files in place of missing headers
         self._absent: dict[str, Path | None] = {}
         self._earlier: set[str] = set()
         self._stand_ins = project.configs / header_search.STAND_INS
@@ -139,6 +140,8 @@ class _Search:
             notes.append(f"it compiles as C++20 and not as C++17: {self._standard[0]} is added")
         if self._missing:
             notes.append(f"NEEDED: {self._missing}, {self._remedy(self._missing)}")
+            if self._error:
+                notes[-1] += f"; with a file in its place the source does not compile: {self._error}"
         if self._absent and not self._missing:
             notes += self._notes_on_stand_ins()
             origins.append(
@@ -254,6 +257,7 @@ class _Search:
                 names = names[1:]
             except CompileError as error:
                 if not self._add(error):
+                    self._error = str(error).partition("\n")[0] if self._absent else ""
                     break
             except GpuregressError:
                 break

@@ -14,9 +14,9 @@ from gpuregress.gpu.records import Record
 from gpuregress.lab.host_programs import library, scalars, structures
 from gpuregress.lab.host_programs.scalars import HostScalar, constant
 from gpuregress.lab.host_programs.structures import StructureDefinition
-from gpuregress.toolchain import cxx_declarations, macro_calls
+from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
-from gpuregress.toolchain.host_code import declarations, grammar
+from gpuregress.toolchain.host_code import declarations, grammar, macro_calls
 from gpuregress.toolchain.host_code.preprocessing import (
     WORD,
     CxxText,
@@ -385,12 +385,17 @@ class _Reader:
         self.program.functions.setdefault(name, []).append(function)
 
     def _closed(self, words: set[str]) -> set[str]:
-        """Add the words of the macros and variables that words name."""
+        """Add the words of the macros, variables, structures and aliases that words name."""
         bodies = {name: set(WORD.findall(macro.body)) for name, macro in self.program.macros.items()}
         for node, _ in self.program.variables:
             for declarator in node.children_by_field_name("declarator"):
                 name = declarations.declared_name(declarator)
                 bodies.setdefault(name, set(WORD.findall(grammar.text(node))))
+        for name, structure in self.program.structures.items():
+            parts = (*structure.bases, *(member.type for member in structure.members or ()))
+            bodies.setdefault(name, set(WORD.findall(" ".join(parts))))
+        for name, text in self.program.aliases.items():
+            bodies.setdefault(name, set(WORD.findall(text)))
         pending = list(words)
         while pending:
             more = bodies.get(pending.pop(), set()) - words

@@ -92,6 +92,14 @@ def test_a_wrong_job_is_an_f_and_the_others_are_examined(shop: Workshop) -> None
     assert any(one.text == "configs/wrong.yaml:1: sauce: unknown key; did you mean 'source'?" for one in wrong.evidence)
 
 
+def test_jobs_of_which_all_are_wrong_are_no_audit(shop: Workshop) -> None:
+    path = shop.root / "configs/scale.yaml"
+    path.write_text(path.read_text().replace("kernel: scale", "kernel: scales"))
+    audited_now = shop.call("audit", "scale", "--budget", "20s")
+    assert audited_now.exit_code == 2
+    assert "has no kernel 'scales'" in audited_now.stderr
+
+
 def test_a_selector_that_means_nothing(shop: Workshop) -> None:
     with pytest.raises(UsageError):
         audit.audit(project.find(shop.root), AuditRequest(("other",)), parts=())

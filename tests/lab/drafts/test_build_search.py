@@ -134,6 +134,7 @@ def test_a_header_that_kernels_need_has_no_stand_in(tmp_path: Path) -> None:
     build = found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", {".gitmodules": MODULES})
     assert (build.options.include, build.missing_header) == ((), "lib/a.h")
     assert "`git submodule update --init third_party/lib-core` brings it" in build.notes[0]
+    assert 'the source does not compile: src/k.cu:2: error: identifier "N" is undefined' in build.notes[0]
     assert not (tmp_path / "configs/stand_ins").exists()
 
 
@@ -152,8 +153,9 @@ def test_a_header_that_kernels_need_has_no_stand_in(tmp_path: Path) -> None:
             (
                 '#cmakedefine01 FAST\n#cmakedefine ODD @ODD@\n@MORE@\n#define V "v@V@"\n#cmakedefine01 A_GPU_CUDA\n'
                 "#cmakedefine WITH_CUDA\n#cmakedefine01 NO_CUDA\n#cmakedefine01 A_CUDA_GRAPHS\n"
+                "#define @PREFIX@_LIMIT @LIMIT@ULL\n"
             ),
-            "!FAST && sizeof(V) == 3 && A_GPU_CUDA && WITH_CUDA && !NO_CUDA && !A_CUDA_GRAPHS",
+            "!FAST && PREFIX_LIMIT == 0 && sizeof(V) == 3 && A_GPU_CUDA && WITH_CUDA && !NO_CUDA && !A_CUDA_GRAPHS",
         ),
     ],
 )
@@ -161,7 +163,7 @@ def test_a_header_is_made_from_what_the_build_makes_it_from(
     header: str, origin: str, contents: str, condition: str, tmp_path: Path
 ) -> None:
     source = f'#include "{header}"\n__global__ void k(int* x) {{ static_assert({condition}); x[0] = 1; }}\n'
-    build = found(tmp_path, source, {origin: contents})
+    build = found(tmp_path, source, {origin: contents, f"src/q/{Path(origin).name}": "#error another one\n"})
     assert build.missing_header == ""
     assert build.notes[0].startswith(f"NEEDED: {header}, which the build makes from {origin}: build the project")
     assert f"configs/stand_ins/{header} stands in for it and has " in build.notes[0]

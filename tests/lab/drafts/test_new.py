@@ -161,7 +161,7 @@ def test_host_code_that_cannot_be_read_is_told(project: Project, monkeypatch: py
     assert made.path.is_file()
 
 
-@pytest.mark.parametrize("name", ["k #1.cu", "a: [b].cu", "-x.cu", "aux.cu", "ü.cu", f"{'long' * 30}.cu"])
+@pytest.mark.parametrize("name", ["k #1.cu", "a: [b].cu", "-x.cu", "aux.cu", "ü.cu", "k.cu.cc", f"{'long' * 30}.cu"])
 def test_a_file_with_an_odd_name_has_a_valid_job(project: Project, name: str) -> None:
     path = project.root / name
     path.write_text(f"{SOURCES['plain']}\nint main() {{ float *x; f<<<1, 64>>>(x, x, 2.0f, 64); }}\n")
@@ -226,7 +226,11 @@ def test_a_kernel_without_a_result_has_no_job(project: Project) -> None:
         ("a.cu", b" \n", "a.cu is empty: there is nothing to test"),
         ("a.cu", b"\x7fELF\0\1", "a.cu is not text (it has a byte 0)"),
         ("a.cu", "__global__ void f(int *x) {}".encode("utf-16"), "a.cu is UTF-16, which the compiler does not read"),
-        ("a.txt", b"__global__ void f(int *x) {}", "a.txt cannot be the source of a job: name a .cu or .cuh file"),
+        (
+            "a.txt",
+            b"__global__ void f(int *x) {}",
+            "a.txt cannot be the source of a job: name a file in CUDA C++ (.cu ",
+        ),
         ("a.cuh", b"struct A { int a; };", "there is nothing to test; name the file that defines the kernels"),
         (
             "a.cu",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from gpuregress.gpu.records import Record
-from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, words_of
 
 _STRINGIFIED = re.compile(r"(?<!#)#\s*\w+")
 _CONCATENATION = re.compile(r"\s*##\s*")
@@ -74,6 +74,48 @@ def expanded(text: str, macros: Mapping[str, tuple[Macro, ...]], mark: str, choi
             break
         text = "".join((*pieces, text[last:]))
     return text
+
+
+class Expansion(Record):
+    """A macro's call in a text, and what stands there instead, in as many lines."""
+
+    start: int
+    end: int
+    text: str
+
+
+def expansions_in_lines(
+    text: CxxText, macros: Mapping[str, tuple[Macro, ...]], lines: Collection[int]
+) -> list[Expansion]:
+    """Expand the macros in some lines that make a body in braces; one with several definitions stays.
+
+    Args:
+        text: with its comments and directives.
+        macros: by name, each with its definitions, also those of other files.
+        lines: counted from 1.
+    """
+    making = _making(macros, "{")
+    if not making:
+        return []
+    made: list[Expansion] = []
+    for match in re.finditer(rf"{words_of(sorted(making))}\b", text.code):
+        if (made and match.start() < made[-1].end) or text.code.count("\n", 0, match.start()) + 1 not in lines:
+            continue
+        definitions = set(_defined_before(text, match[0], match.start()) or macros[match[0]])
+        call = _call(text.code, match, definitions.pop()) if len(definitions) == 1 else None
+        if call is not None:
+            newlines = "\n" * text.code.count("\n", call.start, call.end)
+            made.append(Expansion(call.start, call.end, _expansion(call.macro, call.arguments) + newlines))
+    return made
+
+
+def _defined_before(text: CxxText, name: str, offset: int) -> list[Macro]:
+    """List the definitions of a macro that may hold at an offset, as far as the text itself has them."""
+    holding: dict[str, tuple[Macro, ...]] = {}
+    for directive in text.directives:
+        if directive.start < offset and directive.word in ("define", "undef") and name in directive.rest:
+            _read_directive(text.text[directive.start : directive.end], holding)
+    return list(holding.get(name, ()))
 
 
 def _making(macros: Mapping[str, tuple[Macro, ...]], mark: str) -> set[str]:
