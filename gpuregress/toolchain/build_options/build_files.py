@@ -145,7 +145,7 @@ def text_of(path: Path) -> str:
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return ""
-        return path.readtext_of(encoding="utf-8", errors="replace")
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
 
