@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +113,7 @@ class Night:
         if exit_code != RunLocked.exit_code:  # the night that runs sends them
             self._failures += mails.send_kept()
         failures = list(dict.fromkeys(filter(None, self._failures)))
-        for failure in failures:  # it changes no exit code, and cron mails what is on stderr
-            console.say(f"note: {failure}", err=True)
+        console.say_notes(failures)  # it changes no exit code, and cron mails what is on stderr
         return bool(lines and not failures and (settings.mail or settings.webhook))
 
     def _notice(self, project: Project, exit_code: int, lines: Sequence[str]) -> Notice:
@@ -164,38 +162,27 @@ def told() -> Iterator[Night]:
     night.end(night.summary.exit_code if night.summary is not None else 0)
 
 
-class _Time(click.ParamType):  # type: ignore[type-arg]  # generic only in new versions of click
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """Convert `02:30`."""
-        match = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", str(value))
-        if match is None:
-            self.fail(f"{value!r} is not a time; expected HH:MM, such as 02:00", param, ctx)
-        return int(match[1]), int(match[2])
-
-
-def options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Options `--install SCHEDULER`, `--write`, `--at HH:MM`."""
-    for option in (
-        click.option(
-            "--at", type=_Time(), default="02:00", metavar="HH:MM", help="When, for --install  [default: 02:00]"
-        ),
-        click.option(
-            "--from",
-            "package",
-            metavar="PIP",
-            help="What pip installs on a CI server, with extras, for --install  [default: where it was installed from]",
-        ),
-        click.option("--write", is_flag=True, help="With --install: install the lines, and say what is left to do."),
-        click.option(
-            "--install",
-            type=click.Choice(SCHEDULERS),
-            help="Print the lines that let a scheduler run this command every night; run nothing.",
-        ),
-    ):
-        function = option(function)
-    return function
+install_options = shared_options.combined(
+    click.option(
+        "--install",
+        type=click.Choice(SCHEDULERS),
+        help="Print the lines that let a scheduler run this command every night; run nothing.",
+    ),
+    click.option("--write", is_flag=True, help="With --install: install the lines, and say what is left to do."),
+    click.option(
+        "--from",
+        "package",
+        metavar="PIP",
+        help="What pip installs on a CI server, with extras, for --install  [default: where it was installed from]",
+    ),
+    click.option(
+        "--at",
+        type=values.TIME_OF_DAY,
+        default="02:00",
+        metavar="HH:MM",
+        help="When, for --install  [default: 02:00]",
+    ),
+)
 
 
 def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
@@ -328,7 +315,7 @@ class Nightly(click.Command):
 )
 @shared_options.cluster_option
 @shared_options.report_options
-@options
+@install_options
 @click.pass_context
 def nightly_command(ctx: click.Context, /, **options: Any) -> int:
     """Run every case on every device that the jobs name; print nothing when all is well, else what is new.

@@ -22,7 +22,6 @@ from gpuregress.jobs import inputs
 from gpuregress.judge import diagnose
 from gpuregress.judge.buffer_pairs import BufferPair
 from gpuregress.judge.diagnose import DifferenceSample, Evidence
-from gpuregress.store.dumps import reader
 from gpuregress.store.dumps.line_diff import ElementPairs
 
 PAGE = 60
@@ -207,7 +206,7 @@ def _inputs(case: Case) -> Mapping[str, Array]:
         if not is_easy or len(element.parts) != 1:
             continue
         try:
-            array = inputs.fill(buffer, read_dump=reader.read)
+            array = inputs.fill(buffer)
         except GpuregressError:
             continue  # a file that has gone since: the patterns do without it
         numbers[name] = dtypes.to_float(element.columns(array.reshape(-1))[0], element.parts[0].scalar)

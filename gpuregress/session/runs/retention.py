@@ -20,6 +20,7 @@ from gpuregress.session import missing_cases
 from gpuregress.session.runs import history_entry, journal, run_folders
 from gpuregress.store import history
 from gpuregress.store.baselines import BaselineStore
+from gpuregress.store.dumps import run_names
 from gpuregress.store.project import Project
 
 _ROOM = 64 << 20
@@ -164,8 +165,8 @@ def _statuses(folder: Path) -> Iterator[os.stat_result]:
 
 def _oldest_first(runs: Path) -> list[Path]:
     """All runs; runs of one second have names in any order, so the one that `latest` names comes last."""
-    newest = run_folders.latest(runs)
-    return sorted(run_folders.every(runs), key=lambda folder: folder == newest)
+    newest = run_names.latest(runs)
+    return sorted(run_names.every(runs), key=lambda folder: folder == newest)
 
 
 def _kept_in_any_case(project: Project, runs: Sequence[Path]) -> set[Path]:

@@ -27,6 +27,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     i32,
     i64,
     open_function,
+    stack_words,
 )
 from gpuregress.virtual_gpu.builder.threads import BARRIER, LAYOUT, PLAIN_BARRIER, each_warp, row
 from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_EXITS, DONE, PASSED
@@ -151,10 +152,7 @@ class _Check:
         some_left = b.icmp_unsigned("!=", self.exited.get(), i32(0))
         with b.if_then(b.and_(waits_together, b.and_(is_new, some_left)), likely=False):
             set_field(b, machine, "told_exits", b.or_(told, bit))
-            words = b.alloca(I64)
-            words.type = POINTER
-            b.store(b.zext(self.base, I64), words)
-            raw_call(b, machine, CHECK_EXITS, words, machine)
+            raw_call(b, machine, CHECK_EXITS, stack_words(b, [b.zext(self.base, I64)]), machine)
 
     def _load(self, name: str, thread: ir.Value) -> ir.Value:
         return self.builder.load(row(self.builder, self.context, name, thread), typ=I32)

@@ -26,6 +26,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     at,
     counted,
     element,
+    fill_memory,
     i32,
     i64,
     open_function,
@@ -286,19 +287,19 @@ class Passes(BlockSchedule):
 
     def _reset(self, b: ir.IRBuilder) -> None:
         states = b.shl(b.zext(self.count, I64), i64(2))
-        self.unit.fill(b, self.context, 0, states)
+        fill_memory(b, self.context, 0, states)
         if self.body.emitter.watched.reads:
-            self.unit.fill(b, row(b, self.context, "met", i32(0)), 0, states)
+            fill_memory(b, row(b, self.context, "met", i32(0)), 0, states)
         counters = LAYOUT["arrived"][0]
         end = CLUSTER_BYTES if self.body.clustered else FIXED_BYTES
-        self.unit.fill(b, at(b, self.context, counters), 0, i64(end - counters))
+        fill_memory(b, at(b, self.context, counters), 0, i64(end - counters))
         if self._is_checked:
-            self.unit.fill(b, row(b, self.context, "joined", i32(0)), 0, states)
+            fill_memory(b, row(b, self.context, "joined", i32(0)), 0, states)
         if self._is_masked:
-            self.unit.fill(b, row(b, self.context, "key", i32(0)), 0, b.shl(b.zext(self.count, I64), i64(3)))
+            fill_memory(b, row(b, self.context, "key", i32(0)), 0, b.shl(b.zext(self.count, I64), i64(3)))
         # A lane must not see the posts of another block: the order of blocks is not fixed.
         snaps = b.shl(b.zext(self.count, I64), i64(3))
-        self.unit.fill(b, row(b, self.context, "snap", i32(0)), 0, snaps)
+        fill_memory(b, row(b, self.context, "snap", i32(0)), 0, snaps)
 
     def _reset_or_resume(self, b: ir.IRBuilder) -> None:
         self.pass_count = Cell(b, i64(0))
@@ -334,7 +335,7 @@ class Passes(BlockSchedule):
     def _leave(self, b: ir.IRBuilder, answer: int) -> None:
         """Return to the caller, which resumes the block later."""
         b.store(self.live.get(b), row(b, self.context, "left", i32(0)))
-        self.body.emitter.store_count(b)
+        self.body.emitter.counter.store(b)
         b.ret(i32(answer))
 
     def _step(self, b: ir.IRBuilder, tid: dict[str, ir.Value]) -> None:

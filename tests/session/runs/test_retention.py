@@ -12,6 +12,7 @@ from gpuregress.foundation.records import RunSummary, Status, Verdict
 from gpuregress.session import missing_cases
 from gpuregress.session.missing_cases import LastNight
 from gpuregress.session.runs import journal, retention, run_folders
+from gpuregress.store.dumps import run_names
 from gpuregress.store.history import History
 from gpuregress.store.project import Project
 from gpuregress.store.settings import Settings
@@ -37,7 +38,7 @@ def runs_of(root: Path, *each: dict[str, Status]) -> list[str]:
 
 
 def left(runs: Path) -> list[str]:
-    return [folder.name for folder in run_folders.every(runs)]
+    return [folder.name for folder in run_names.every(runs)]
 
 
 def test_only_the_last_ones_stay_and_what_still_runs(tmp_path: Path) -> None:

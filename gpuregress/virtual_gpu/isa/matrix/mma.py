@@ -11,7 +11,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.analysis.effects import reads, sets
 from gpuregress.virtual_gpu.builder.emit import Emit
 from gpuregress.virtual_gpu.builder.services import Services, subroutine_body
-from gpuregress.virtual_gpu.builder.structured import F32, I32, at, element, i32, i64
+from gpuregress.virtual_gpu.builder.structured import F32, I32, at, element, i32, i64, private_function
 from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import F16, canonical, round_to, widen
 from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
     MULTIPLY,
@@ -35,7 +35,7 @@ from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
 )
 from gpuregress.virtual_gpu.isa.matrix.sums import NARROW_MMA, ORDINARY, DotProduct, Term, Tile
 from gpuregress.virtual_gpu.ptx.modifiers import unsupported
-from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, Wait, info
+from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, Wait, info, is_batch
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Integer, Module, Operand, Statement, Vector, elements
 
 # --- m8n8k4 -----------------------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def lower(emitter: Services, instruction: Instruction) -> None:
 
     parameters = (*(value.type for value in shown), I32, I32)
     name = f"mma.m8n8k4.{orders[0]}.{orders[1]}.{result}.{accumulator}"
-    compute = emitter.subroutine(name, F32, parameters, build)
+    compute = private_function(emitter.module, name, F32, parameters, build)
     numbers = [_number(b, result, lane, index) for index in range(_COUNT)]
     _write(emitter, result, target, [b.call(compute, (*shown, lane, number)) for number in numbers])
 
@@ -371,18 +371,6 @@ def members(instruction: Instruction) -> list[Member]:
         Member(parts[0][number], parts[1][number], parts[2][number], starts.get(number, ()), source)
         for number, source in enumerate(sources)
     ]
-
-
-def is_batch(instruction: Instruction) -> bool:
-    """Whether an mma is a batch."""
-    return len(instruction.operands) > 4 and isinstance(instruction.operands[4], Vector)
-
-
-def instruction_count(statement: Statement) -> int:
-    """The instructions that a statement counts as: a product of matrices as two, in which its lanes meet twice."""
-    if not isinstance(statement, Instruction) or not info(statement).operands_in_context:
-        return 1
-    return 2 * len(elements(statement.operands[4])) if is_batch(statement) else 2
 
 
 def with_batches(tree: Module) -> Module:

@@ -19,14 +19,16 @@ from gpuregress.virtual_gpu.builder.structured import (
     I8,
     I32,
     I64,
-    POINTER,
     Cell,
     at,
+    copy_memory,
     counted,
     element,
     entry_alloca,
+    fill_memory,
     i32,
     i64,
+    private_function,
 )
 from gpuregress.virtual_gpu.builder.threads import LAYOUT, linear_thread
 from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
@@ -98,7 +100,9 @@ class DotProduct(Record):
         name = f"{self.name}.{result}"
         if self.limited:
             name += ".limited"
-        return emitter.builder.call(emitter.subroutine(name, _VALUES[result], parameters, build), arguments)
+        return emitter.builder.call(
+            private_function(emitter.module, name, _VALUES[result], parameters, build), arguments
+        )
 
 
 def finished(emit: Emit, result: str, total: ir.Value, *, limited: bool) -> ir.Value:
@@ -210,12 +214,11 @@ class Tile(Record):
             what = "sparse products" if self.sparsity is not None else "products of 8-bit floats"
             raise unsupported(emitter.current(), f"of {emitter.unit.schedule.card} no {what} are known")
 
-        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> None:
             with subroutine_body(emitter, builder):
                 _TileBuilder(emitter, self, core, given[0]).build()
-            return ir.Constant(I1, 1)
 
-        emitter.builder.call(emitter.subroutine(self._subroutine, I1, (shown.type,), build), [shown])
+        emitter.builder.call(private_function(emitter.module, self._subroutine, None, (shown.type,), build), [shown])
 
     @property
     def _subroutine(self) -> str:
@@ -231,21 +234,21 @@ class Tile(Record):
             registers: of A, B, C and the metadata; D has as many as C.
         """
 
-        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> None:
             with subroutine_body(emitter, builder):
                 self._build_all(emitter, given, registers, len(rows) // count)
-            return ir.Constant(I1, 1)
 
         context, own = emitter.view.pointer("context"), linear_thread(emitter.builder, emitter.view, emitter.thread)
         arguments = (context, own, emitter.unit.constants(rows), i32(count))
-        whole = emitter.subroutine(f"{self._subroutine}.all", I1, (POINTER, I32, POINTER, I32), build)
+        types = [argument.type for argument in arguments]
+        whole = private_function(emitter.module, f"{self._subroutine}.all", None, types, build)
         emitter.builder.call(whole, arguments)
 
     def _build_all(
         self, emitter: Services, given: tuple[ir.Value, ...], registers: tuple[int, int, int, int], step: int
     ) -> None:
         context, own, rows, count = given
-        b, unit = emitter.builder, emitter.unit
+        b = emitter.builder
         posts = at(b, context, LAYOUT["post"][0])
         is_wanted = b.icmp_unsigned("!=", b.load(element(b, posts, own, I64), typ=I64), i64(0))
         held = sum(registers)
@@ -253,10 +256,9 @@ class Tile(Record):
         start_c = 4 * 32 * sum(registers[:2])
         with b.if_then(is_wanted):
             first = b.and_(own, i32(-32))
-            unit.fill(b, element(b, posts, first, I64), 0, i64(8 * 32))
+            fill_memory(b, element(b, posts, first, I64), 0, i64(8 * 32))
             lanes = element(b, context, first, I32)
-            copy = unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
-            row_bytes, is_volatile = i64(4 * 32), ir.Constant(I1, 0)
+            row_bytes = i64(4 * 32)
             with counted(b, count) as number:
                 table = element(b, rows, b.mul(number, i32(step)), I32)
 
@@ -264,11 +266,11 @@ class Tile(Record):
                     return at(b, lanes, b.zext(b.load(element(b, table, index, I32), typ=I32), I64))
 
                 with counted(b, i32(held)) as index:
-                    b.call(copy, (element(b, taken, b.mul(index, i32(32)), I32), row(index), row_bytes, is_volatile))
+                    copy_memory(b, element(b, taken, b.mul(index, i32(32)), I32), row(index), row_bytes)
                 self.compute(emitter, taken)
                 with counted(b, i32(step - held)) as index:
                     result = element(b, at(b, taken, start_c), b.mul(index, i32(32)), I32)
-                    b.call(copy, (row(b.add(index, i32(held))), result, row_bytes, is_volatile))
+                    copy_memory(b, row(b.add(index, i32(held))), result, row_bytes)
 
 
 class _Matrix(Record):
@@ -559,13 +561,12 @@ class IntegerTile(Record):
     def compute(self, emitter: Services, shown: ir.Value) -> None:
         """Call the subroutine that replaces C by D; `shown` has A, B and C one after the other."""
 
-        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> None:
             with subroutine_body(emitter, builder):
                 self._build(emitter, given[0])
-            return ir.Constant(I1, 1)
 
         name = f"{self.name}.limited" if self.limited else self.name
-        emitter.builder.call(emitter.subroutine(name, I1, (shown.type,), build), [shown])
+        emitter.builder.call(private_function(emitter.module, name, None, (shown.type,), build), [shown])
 
     def _build(self, emitter: Services, shown: ir.Value) -> None:
         b = emitter.builder
@@ -582,7 +583,6 @@ class IntegerTile(Record):
             column = b.mul(group, i32(_COLUMNS))
             own = element(b, total, b.add(b.mul(row, i32(n)), column), I32)
             products = Cell(b, ir.Constant(_VECTOR, [0] * _COLUMNS))
-            products.set(ir.Constant(_VECTOR, [0] * _COLUMNS))
             with counted(b, i32(depth)) as step:
                 number = b.add(b.mul(row, i32(depth)), step)
                 left = b.load(element(b, x, number, I32), typ=I32)

@@ -7,9 +7,20 @@ from llvmlite import ir
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.builder.address_resolution import set_field
-from gpuregress.virtual_gpu.builder.emit import Build
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I16, I32, I64, POINTER, at, counted, i32, i64
+from gpuregress.virtual_gpu.builder.structured import (
+    I1,
+    I16,
+    I32,
+    I64,
+    POINTER,
+    Build,
+    at,
+    counted,
+    i32,
+    i64,
+    private_function,
+)
 from gpuregress.virtual_gpu.builder.threads import dimension, linear_thread
 from gpuregress.virtual_gpu.checks.matrix_and_texel_notes import (
     RowCheck,
@@ -95,7 +106,8 @@ class DescribedMatrix(Record):
         watch, *epoch = check or (None,)
         arguments = (*place, target, first, *epoch)
         types = tuple(value.type for value in arguments)
-        function = emitter.subroutine(f"{self.name}.{resolve.name}", I1, types, _copying(self, resolve, watch))
+        build = _copying(self, resolve, watch)
+        function = private_function(emitter.module, f"{self.name}.{resolve.name}", I1, types, build)
         return emitter.builder.call(function, arguments)
 
 
@@ -157,9 +169,6 @@ def _copying(matrix: DescribedMatrix, resolve: ir.Function, watch: RowCheck | No
 
     def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
         machine, local, descriptor, window, site, target, first, *epoch = given
-        body = b.append_basic_block("body")
-        b.branch(body)
-        b.position_at_end(body)
         geometry = _Geometry.of(b, descriptor, window)
 
         def row_of_memory(offset: ir.Value) -> ir.Value:

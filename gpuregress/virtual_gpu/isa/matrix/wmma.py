@@ -14,7 +14,6 @@ from functools import partial
 from llvmlite import ir
 
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.builder.emit import Build
 from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import (
     I1,
@@ -22,12 +21,14 @@ from gpuregress.virtual_gpu.builder.structured import (
     I16,
     I64,
     POINTER,
+    Build,
     at,
     convert,
     counted,
     entry_alloca,
     i32,
     i64,
+    private_function,
 )
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, epoch_of, rules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess
@@ -136,7 +137,8 @@ def _load(emitter: Services, instruction: Instruction) -> None:
         watch = partial(rules(emitter).access, CellAccess(READ, is_strong=False, reads=False, count=size), "")
     types = tuple(value.type for value in arguments)
     resolve = slow_resolve(emitter, instruction, space)
-    fetch = emitter.subroutine(f"{layout.name}.{resolve.name}", I1, types, _fetching(layout, resolve, watch))
+    build = _fetching(layout, resolve, watch)
+    fetch = private_function(emitter.module, f"{layout.name}.{resolve.name}", I1, types, build)
     after = b.append_basic_block("loaded")
     b.cbranch(b.call(fetch, arguments), after, emitter.fault_block).set_weights([4000, 1])
     b.position_at_end(after)
@@ -195,9 +197,6 @@ def _fetching(layout: _Layout, resolve: ir.Function, watch: Callable[..., None] 
     def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
         machine, local, start, stride, lane, site, out, *epoch = given
         size, type_ = layout.bits // 8, ir.IntType(layout.bits)
-        body = b.append_basic_block("body")
-        b.branch(body)
-        b.position_at_end(body)
         first = b.mul(lane, i32(layout.count))
         with counted(b, i32(layout.count)) as number:
             row, column = _position(b, b.add(first, number), layout.shape)
