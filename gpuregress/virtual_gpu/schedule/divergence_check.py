@@ -26,9 +26,9 @@ from gpuregress.virtual_gpu.builder.structured import (
     i32,
     i64,
     stack_words,
+    subroutine,
 )
 from gpuregress.virtual_gpu.builder.threads import BARRIER, LAYOUT, PLAIN_BARRIER, each_warp, row
-from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_EXITS, DONE, PASSED
 
 ALIGNED, CONDITIONAL, SKIPPED = 1, 2, 4
@@ -36,7 +36,7 @@ ALIGNED, CONDITIONAL, SKIPPED = 1, 2, 4
 whether it can go past it and leave the kernel."""
 
 
-@subroutine(lambda masked: _form("lanes_meet", masked), I32)
+@subroutine(lambda masked: _form("lanes_meet", masked), I32, attributes=("noinline",))
 def find_diverged_warp(masked: bool, b: ir.IRBuilder, *values: ir.Value) -> ir.Value:  # noqa: FBT001 - names a form
     """`(context, threads, machine, opened, kinds, aligned)` → 0, or the number of a warp from 1.
 

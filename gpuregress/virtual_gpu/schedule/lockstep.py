@@ -29,13 +29,13 @@ from gpuregress.virtual_gpu.builder.structured import (
     entry_alloca,
     i32,
     i64,
+    subroutine,
 )
 from gpuregress.virtual_gpu.builder.threads import BARRIER, PLAIN_BARRIER, STEP, WARP, dimension, each_warp, row
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.access_check import RowRules
 from gpuregress.virtual_gpu.checks.access_notes import rules
 from gpuregress.virtual_gpu.checks.program_facts import shared_reads
-from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.ptx.modifiers import byte_size, lanes, size, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import Exchange, info
@@ -53,7 +53,7 @@ from gpuregress.virtual_gpu.schedule.watched_rows import SharedKey, WatchedRow, 
 # Ballots of all warps of a block, taken once its threads have met.
 
 
-@subroutine("ballots", attributes=())
+@subroutine("ballots")
 def store_ballots(b: ir.IRBuilder, context: ir.Value, threads: ir.Value) -> None:
     """`(context, threads)`: store which lanes of each warp posted nonzero, for each lane."""
     ballot = Cell(b, i32(0))

@@ -28,6 +28,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     fill_memory,
     i32,
     i64,
+    subroutine,
     width,
 )
 from gpuregress.virtual_gpu.builder.threads import (
@@ -42,7 +43,6 @@ from gpuregress.virtual_gpu.builder.threads import (
 )
 from gpuregress.virtual_gpu.checks import synchronization
 from gpuregress.virtual_gpu.checks.program_facts import departures
-from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 from gpuregress.virtual_gpu.functions.kernel_body import Body
 from gpuregress.virtual_gpu.runtime.machine_layout import (
     CLUSTER_BYTES,
@@ -170,7 +170,7 @@ class StallDetector:
 # orders the accesses of two warps.
 
 
-@subroutine("schedule.warp", I32)
+@subroutine("schedule.warp", I32, attributes=("noinline",))
 def choose_warp(b: ir.IRBuilder, context: ir.Value, order: ir.Value, threads: ir.Value) -> ir.Value:
     """`(context, order, threads)` → the number of a warp."""
     with counted(b, threads) as position:

@@ -32,6 +32,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     element,
     i32,
     i64,
+    subroutine,
     while_nonzero,
 )
 from gpuregress.virtual_gpu.builder.threads import (
@@ -47,7 +48,6 @@ from gpuregress.virtual_gpu.builder.threads import (
     row,
 )
 from gpuregress.virtual_gpu.checks import synchronization
-from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 from gpuregress.virtual_gpu.checks.synchronization import absent_lanes
 from gpuregress.virtual_gpu.isa.matrix.operand_layout import PRODUCT
 from gpuregress.virtual_gpu.isa.warp_barriers import WARP_BARRIER
@@ -81,7 +81,7 @@ class SchedulerForm(Record):
         return ".".join(["schedule", *words])
 
 
-@subroutine(lambda form: form.name, I32)
+@subroutine(lambda form: form.name, I32, attributes=("noinline",))
 def run_scheduler(form: SchedulerForm, b: ir.IRBuilder, *values: ir.Value) -> None:
     """`(context, threads, machine, kinds, ranks, aligned)` → `GO_ON` …: let waiting threads go on.
 
