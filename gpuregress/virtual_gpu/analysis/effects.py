@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from gpuregress.gpu.records import replace
-from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, space_of
+from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, space_of, type_of
 from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, ResultKind, Wait, info
 from gpuregress.virtual_gpu.ptx.tree import (
     Address,
@@ -192,12 +192,16 @@ COMMUTATIVE = frozenset(["add", "min", "max", "and", "or", "xor"])
 
 
 def commutative_operation(instruction: Instruction) -> str:
-    """The operation of an atomic instruction on integers whose order does not change memory; "" for others."""
+    """The kind of an atomic instruction on integers, as `add.u32`, whose order among its kind does not change memory.
+
+    Returns:
+        "" for others.
+    """
     if any(word.startswith(("f", "bf")) for word in instruction.modifiers):
         return ""
     for word in instruction.modifiers:
         if word in COMMUTATIVE:
-            return word
+            return f"{word}.{type_of(instruction)}"
     return ""
 
 

@@ -195,7 +195,7 @@ class LaneAccess(Record):
         space: `shared`, `global`, or "" for a generic address.
         objects: first bytes of parameters and names of variables that it may reach; None where they are not known.
         writes, reads: what it does; an atomic operation does both.
-        commutes: name of the atomic operation, where neither its order nor its result matters; else "".
+        commutes: kind of the atomic operation, `min.s32`, where neither its order nor its result matters; else "".
         is_synchronizing: whether it is an atomic operation, or a relaxed, acquiring or releasing access.
         is_polled: whether it is repeated until another thread has written what it waits for.
     """

@@ -342,15 +342,12 @@ def commuting_kind(item: Instruction, read: Collection[str]) -> str:
         item: any instruction.
         read: the registers that its function reads.
     """
-    words = [word for word in item.modifiers if word in effects.COMMUTATIVE]
-    if item.opcode not in ("atom", "red") or not words or "async" in item.modifiers or lanes(item) > 1:
+    if item.opcode not in ("atom", "red") or "async" in item.modifiers or lanes(item) > 1:
         return ""
     if type_of(item) not in INDEX_BITS or not _PLAIN_ATOMIC.union((type_of(item),)).issuperset(item.modifiers):
         return ""
     results = {name.partition("@")[0] for name in effects.sets(item)}
-    if not results.isdisjoint(read):
-        return ""
-    return f"{words[0]}.{type_of(item)}"
+    return effects.commutative_operation(item) if results.isdisjoint(read) else ""
 
 
 def usual_kind(functions: Iterable[Function]) -> str:

@@ -36,8 +36,8 @@ def test_own_variables_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("body", "operation"),
     [
-        ("red.global.add.u32 [%rd1], %r1;", "add"),
-        ("atom.global.add.u32 %r2, [%rd1], %r1;", "add"),
+        ("red.global.add.u32 [%rd1], %r1;", "add.u32"),
+        ("atom.global.add.u32 %r2, [%rd1], %r1;", "add.u32"),
         ("atom.global.add.u32 %r2, [%rd1], %r1; mov.u32 %r3, %r2;", ""),
         ("red.global.add.f32 [%rd1], %f1;", ""),
         ("atom.global.exch.b32 %r2, [%rd1], %r1;", ""),

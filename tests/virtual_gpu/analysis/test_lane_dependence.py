@@ -36,6 +36,7 @@ DEPENDENT = {
     "cleared_table": ("s[t] = 0; s[x[t]] = 1;", 1),
     "global": ("y[t] = t; __threadfence(); x[t] = y[t ^ 1];", 1),
     "behind_a_part": ("s[t] = y[t]; if (t < 7) __syncthreads(); y[t] = s[t ^ 1];", 1),
+    "signs": ("atomicMin(&s[0], y[t]); atomicMin((unsigned*)s, (unsigned)x[t]);", 1),
     "places": ("for (int k = 0; k < n; ++k) if (x[32 * k + t]) y[32 * k + t] = atomicAdd(&s[0], 1);", 1),
 }
 BELOW = "s[t] = y[t]; y[t] = s[t - 1];"
@@ -47,7 +48,7 @@ def tree() -> str:
     bodies = {**DISJOINT, **{name: body for name, (body, _) in DEPENDENT.items()}, "below": BELOW}
     head = 'extern "C" __global__ void {name}(int* y, int* x, int n) {{'
     start = "__shared__ volatile int s[512]; __shared__ volatile int r[512]; int t = threadIdx.x;"
-    atomics = ("counts", "places")
+    atomics = ("counts", "places", "signs")
     return ptx_of(
         "\n".join(
             f"{head.format(name=name)} {start.replace('volatile ', '') if name in atomics else start} {body} }}"
