@@ -12,7 +12,6 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-import jinja2
 from msgspec import field
 
 from gpuregress import __version__
@@ -218,6 +217,8 @@ def render(template: str, night: NightCommand, **values: object) -> str:
         night: the command.
         values: what else it names.
     """
+    import jinja2  # noqa: PLC0415 - 40 ms, which every night would take and only an installation needs
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("gpuregress.report.messages.installation", "."),
         undefined=jinja2.StrictUndefined,
