@@ -13,12 +13,13 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.background import Background, thread_pool
+from gpuregress.foundation.background import Background
 from gpuregress.foundation.errors import BaselineError, HarnessError, StorageError
 from gpuregress.foundation.records import Dump
 from gpuregress.foundation.storage import TEMPORARY_PREFIX, explain, sync_all
@@ -349,7 +350,7 @@ def upload_all(dumps: Sequence[tuple[Dump, Dump]]) -> None:
     """
     unique = list({target.remote: (source, target) for source, target in dumps}.values())
     if len(unique) > 1 and is_parallel(unique[0][1].remote):
-        with thread_pool(_AT_ONCE) as pool:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(_upload, unique))
     else:
         for pair in unique:
