@@ -530,7 +530,7 @@ def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
     for text in declaration.template:
         kind, _, default = (part.strip() for part in text.partition("="))
         name = kind.rpartition(" ")[2]
-        chosen[name] = default or guessed_argument(kind)
+        chosen[name] = default_argument(default, chosen) or guessed_argument(kind)
     return chosen, with_arguments(declaration.name, chosen)
 
 
@@ -539,6 +539,11 @@ def with_arguments(kernel: str, arguments: Mapping[str, str]) -> str:
     if not arguments:
         return kernel
     return f"{kernel}<{', '.join(arguments.values())}>"
+
+
+def default_argument(text: str, chosen: Mapping[str, str]) -> str:
+    """Put the arguments chosen for earlier template parameters in the place of their names in a default."""
+    return re.sub(r"(?<![\w.:])[A-Za-z_]\w*", lambda match: chosen.get(match[0], match[0]), text)
 
 
 def guessed_argument(kind: str) -> str:

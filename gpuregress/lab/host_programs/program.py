@@ -495,7 +495,8 @@ def selected(text: CxxText, defined: dict[str, Macro]) -> str:
 def _with_launches(code: str, defined: Mapping[str, Macro]) -> str:
     """Put the bodies of macros that launch kernels in the place of their names, and of calls that make functions.
 
-    What makes kernels is expanded, too: the grammar would misread what stands after a call without a semicolon.
+    What makes kernels is expanded, too: the grammar would misread what stands after a call without a semicolon. So is
+    a launch in a branch of a condition whose beginning stands before the call.
     """
     bodies: dict[str, str] = {}
     for name, macro in defined.items():
@@ -505,7 +506,15 @@ def _with_launches(code: str, defined: Mapping[str, Macro]) -> str:
         code = re.sub(rf"{words_of(tuple(bodies))}\b", lambda match: bodies[match[0]], code)
     functions = {name: (macro,) for name, macro in defined.items() if macro.is_function}
     with_kernels = macro_calls.expanded(code, functions, "__global__")
-    return macro_calls.expanded(with_kernels, functions, "<<<")
+    with_functions = macro_calls.expanded(with_kernels, functions, "<<<")
+    branches = {name: macros for name, macros in functions.items() if _is_branch(macros[0])}
+    if not branches:
+        return with_functions
+    return macro_calls.expanded(with_functions, branches, "<<<", anywhere=True)
+
+
+def _is_branch(macro: Macro) -> bool:
+    return "<<<" in macro.body and re.match(r"[\\\s]*(?:else|case|default)\b", macro.body) is not None
 
 
 def _define(text: CxxText, directive: Directive, defined: dict[str, Macro]) -> None:

@@ -75,7 +75,7 @@ def options_for(source: Path) -> tuple[BuildOptions, ...]:
     options: list[BuildOptions] = []
     for folder in _folders(source.parent):
         for file, read in _build_files(folder):
-            text = _text(file)
+            text = text_of(file)
             if not text:
                 continue
             collected = read(text, file, source)
@@ -140,7 +140,8 @@ def _build_files(folder: Path) -> Iterator[tuple[Path, _Reader]]:
         yield path, _read_vcxproj
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return the text of a file; "" of one that is none, cannot be read or is too large for a build file."""
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return ""
@@ -152,6 +153,28 @@ def _text(path: Path) -> str:
 def _shown(path: Path) -> str:
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def definition_in(text: str, macro: str) -> str | None:
+    """Return what a file gives a compiler for a macro, by `-DNAME=VALUE`; None where it gives none.
+
+    A value that is a variable of the file is the number that the file assigns to it.
+
+    Args:
+        text: of a build file, a script or a page of instructions.
+        macro: its name.
+    """
+    for match in re.finditer(rf"-D ?{macro}(?:=(?P<value>[^\s\"',\])]+))?(?![\w=])", text):
+        value = match["value"] or ""
+        variable = re.fullmatch(r"\$?[{(](\w+)[})]", value)
+        if variable is not None:
+            assigned = re.search(rf"^\s*{variable[1]}\s*[:?]?=\s*(-?\d+)\s*(?:#.*)?$", text, re.MULTILINE)
+            if assigned is None:
+                continue
+            value = assigned[1]
+        if re.fullmatch(r"[\w.:+-]*", value):
+            return value
+    return None
 
 
 # --- CMake ------------------------------------------------------------------------------------------------------------
@@ -279,7 +302,7 @@ def _cmake_options(folder: Path) -> Mapping[str, bool]:
     options: dict[str, bool] = {}
     for above in _folders(folder):
         for file in (above / "CMakeLists.txt", *sorted(above.glob("cmake/*.cmake"))):
-            for command in _cmake_commands(_text(file), {}):
+            for command in _cmake_commands(text_of(file), {}):
                 words = [word.upper() for word in command.arguments]
                 value = words[2] if command.name == "option" and len(words) > 2 else "OFF"
                 if command.name == "set" and len(words) > 1 and command.depth == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import itertools
 import os
 import re
@@ -109,6 +110,22 @@ def _same_folders(path: Path, header: PurePosixPath) -> int:
     """Count the folders that end both the path of a file and that of a header."""
     pairs = zip(reversed(path.parts[:-1]), reversed(header.parts[:-1]), strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def named(patterns: Iterable[str], folder: Path) -> tuple[Path, ...]:
+    """List the files of a clone whose names match one of some patterns, the nearest first; () outside of any clone.
+
+    Args:
+        patterns: as `*.py`.
+        folder: of the source.
+    """
+    source = Path(os.path.realpath(folder))
+    root = work_tree(source)
+    if root is None:
+        return ()
+    form = re.compile("|".join(map(fnmatch.translate, patterns)))
+    found = [path for name, paths in _files(root).items() if form.match(name) for path in paths]
+    return tuple(sorted(found, key=lambda path: (-len(Path(os.path.commonpath((path, source))).parts), path)))
 
 
 def bringing_command(header: str, folder: Path) -> str:

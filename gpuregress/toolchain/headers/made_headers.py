@@ -37,6 +37,8 @@ _VALUE = re.compile(r"\b(\w+)\s*=\s*(-?\w+)\s*(?:\[[^\]]*\])?\s*;")
 _QUALIFIED_CLASS = re.compile(
     r"(?<![\w:.>])(?P<scope>[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)::(?P<name>[A-Za-z_]\w*)\b(?!\s*(?:\(|::))\s*(?P<template><?)"
 )
+_OF_CUDA_RUNTIME = re.compile(r"cu(?:da)?[A-Z]|CU[A-Z]")
+"""Enumerations of CUDA, as of `cudaMemcpyKind::cudaMemcpyDefault`."""
 _SCOPES = re.compile(
     r"\b(?:namespace|class|struct|union|enum|typename)\b((?:\s|\w|::|\([^()]*\))*)|\busing\s+(\w+)\s*="
     r"|\btypedef\b[^;]*?(\w+)\s*;"
@@ -87,7 +89,8 @@ def opaque_classes(texts: Collection[str], known: Collection[str]) -> str:
     heads: dict[tuple[str, str], str] = {}
     for text in plain:
         for match in _QUALIFIED_CLASS.finditer(text):
-            if match["scope"].partition("::")[0] in opened:
+            first = match["scope"].partition("::")[0]
+            if first in opened or _OF_CUDA_RUNTIME.match(first):
                 continue
             heads.setdefault((match["scope"], match["name"]), "class")
             if match["template"]:

@@ -53,7 +53,9 @@ def expansions(text: str, mark: str) -> list[str]:
     return list(dict.fromkeys(choices))
 
 
-def expanded(text: str, macros: Mapping[str, tuple[Macro, ...]], mark: str, choice: int = 0) -> str:
+def expanded(
+    text: str, macros: Mapping[str, tuple[Macro, ...]], mark: str, choice: int = 0, *, anywhere: bool = False
+) -> str:
     """Put the texts of macros in the place of their calls at namespace scope, where they make something.
 
     Args:
@@ -61,12 +63,13 @@ def expanded(text: str, macros: Mapping[str, tuple[Macro, ...]], mark: str, choi
         macros: by name, each with its definitions.
         mark: what tells the macros that make something: `__global__` or `<<<`.
         choice: the number of the definition that is taken, of those that may hold at a call.
+        anywhere: whether calls within functions are expanded, too.
     """
     making = _making(macros, mark)
     for _ in range(_MOST_ROUNDS):
         pieces: list[str] = []
         last = 0
-        for call in _calls(text, macros, making, choice):
+        for call in _calls(text, macros, making, choice, anywhere=anywhere):
             lines = "\n" * text.count("\n", call.start, call.end)
             pieces += [text[last : call.start], _expansion(call.macro, call.arguments), lines]
             last = call.end
@@ -129,7 +132,9 @@ def _making(macros: Mapping[str, tuple[Macro, ...]], mark: str) -> set[str]:
     return making
 
 
-def _calls(text: str, macros: Mapping[str, tuple[Macro, ...]], making: Collection[str], choice: int) -> Iterator[_Call]:
+def _calls(
+    text: str, macros: Mapping[str, tuple[Macro, ...]], making: Collection[str], choice: int, *, anywhere: bool
+) -> Iterator[_Call]:
     """List the macros at namespace scope that make something, by themselves or by a macro that they are given."""
     if not making:
         return
@@ -152,7 +157,7 @@ def _calls(text: str, macros: Mapping[str, tuple[Macro, ...]], making: Collectio
         elif match["bracket"] == "}":
             if scopes:
                 scopes.pop()
-        elif match["name"] and all(scopes):
+        elif match["name"] and (anywhere or all(scopes)):
             definitions = holding.get(match["name"], macros[match["name"]])
             call = _call(text, match, definitions[min(choice, len(definitions) - 1)]) if definitions else None
             if call is None:

@@ -26,6 +26,7 @@ _MANY_FILES = 40
 _MOST_PARSED = 256
 """Files whose trees are kept."""
 
+_ALONE = re.compile(r"^[ \t]*(?P<name>[A-Za-z_]\w*)[ \t]*\([^;{}\n]*\)[ \t]*$", re.MULTILINE)
 _NAME = re.compile(r'(\s*)(?:"([^"\n]*)"|<([^>\n]*)>)')
 
 
@@ -181,7 +182,14 @@ class UnitBuilder:
         new = wrong - self._dropped
         self._dropped |= new
         expanded = [self._expand_macros(number, lines[number]) for number in lines]
+        if not (new or may_lack or any(expanded)):
+            expanded = [self._expand_macros(number, self._lines_of_calls(number)) for number in lines]
         return bool(new) or may_lack or any(expanded)
+
+    def _lines_of_calls(self, number: int) -> set[int]:
+        """The lines of a file in which a macro's call stands alone: the grammar may misread what follows it."""
+        code = self._texts[number].code
+        return {code.count("\n", 0, match.start()) + 1 for match in _ALONE.finditer(code)}
 
     def _expand_macros(self, number: int, lines: Collection[int]) -> bool:
         """Expand the macros in lines of a file that is parsed; tell whether there were any."""

@@ -446,3 +446,16 @@ def test_a_macro_without_parameters_may_launch_a_kernel(tmp_path: Path) -> None:
     (launch,) = yaml.safe_load(draft.path.read_text())["launches"]
     assert draft.is_launched
     assert launch["kernel"] in ("f<64>", "f<32>")
+
+
+def test_macros_that_are_branches_of_a_condition_may_launch_a_kernel(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text(
+        "#define CALL_IF(M, N) \\\n  else if (m == M && n == N) { f<M, N><<<n, 32>>>(y); }\n"
+        "template <int M, int N> __global__ void f(float *y) { if (N == 3) y[threadIdx.x] = M; }\n"
+        "void run(float *y, int m, int n) {\n  if (false) {}\n  CALL_IF(2, 3)\n  CALL_IF(4, 3)\n  else m = 0;\n}\n"
+    )
+    project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+    (draft,) = new.draft_kernels(project, source)
+    (launch,) = yaml.safe_load(draft.path.read_text())["launches"]
+    assert launch["kernel"] in ("f<2, 3>", "f<4, 3>")

@@ -143,9 +143,16 @@ def test_conditions_on_options_have_their_defaults(tmp_path: Path) -> None:
         (tmp_path / name).write_text("")
     (tmp_path / "cmake/options.cmake").write_text('option(WITH_X "x" ON)\noption(WITH_Y "not y")\n')
     (tmp_path / "CMakeLists.txt").write_text('set(SINGLE OFF CACHE BOOL "s")\nif(A)\nset(B ON)\nendif()\n')
-    taken = ("if(WITH_X)", "if(NOT WITH_Y AND NOT WIN32)", "if(A OR WITH_X)", "if(SINGLE)\nelse()", "if(P_ENABLE_CUDA)")
-    taken += ("if(SINGLE)\nelseif(WITH_X)", "if(WITH_X)\nif(UNIX)\nendif()")
-    left = (
+    taken = [
+        "if(WITH_X)",
+        "if(NOT WITH_Y AND NOT WIN32)",
+        "if(A OR WITH_X)",
+        "if(SINGLE)\nelse()",
+        "if(P_ENABLE_CUDA)",
+        "if(SINGLE)\nelseif(WITH_X)",
+        "if(WITH_X)\nif(UNIX)\nendif()",
+    ]
+    left = [
         "if(A)",
         "if(A AND WITH_X)",
         "if(B)",
@@ -153,8 +160,10 @@ def test_conditions_on_options_have_their_defaults(tmp_path: Path) -> None:
         "if(A)\nelseif(WITH_X)",
         "if(X STREQUAL 1)",
         "if()",
-    )
-    left += ("if(WITH_X)\nelseif(WITH_X)\nelse()", "foreach(X a b)\nif(WITH_X)\nendif()", "else()\nif(A)")
+        "if(WITH_X)\nelseif(WITH_X)\nelse()",
+        "foreach(X a b)\nif(WITH_X)\nendif()",
+        "else()\nif(A)",
+    ]
     blocks = []
     for number, condition in enumerate((*taken, *left)):
         end = "endforeach" if "foreach" in condition else "endif"

@@ -117,6 +117,16 @@ def test_macros_that_make_functions_of_the_host_too_are_expanded_in_their_lines(
     assert not built.drop({(tmp_path / "k.cu", 10)})
 
 
+def test_macros_before_what_the_grammar_misreads_are_expanded(tmp_path: Path) -> None:
+    k = "#define KIND(n) __device__ static int kind() { return n; }\n"
+    k += "struct S : Base {\n  KIND(4)\n\n  S()\n  : Base(1) {}\n"
+    k += "  __device__ int f();\n};\n__global__ void k(S* s) {}\n"
+    built = builder(tmp_path, k=k)
+    assert "  S()" in built.unit().text
+    assert built.drop({(tmp_path / "k.cu", 5)})
+    assert "  __host__ __device__ S()" in built.unit().text
+
+
 def test_a_file_included_within_a_declaration_is_left_as_it_is(tmp_path: Path) -> None:
     k = '__global__ void k(int* o)\n{\n#include "a.h"\n}\nint main() {}\n'
     unit = builder(tmp_path, k=k, a='o[0] = 1;\n#include "b.h"\n', b="f(1);\n").unit()
