@@ -11,6 +11,7 @@ from pathlib import Path
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.document import yaml_writer
 from gpuregress.foundation.records import MemberLayout, TypeLayout
+from gpuregress.foundation.wording import free_name
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.plan import named_members
 from gpuregress.jobs.spec import expressions
@@ -516,12 +517,7 @@ def valid_name(text: str, taken: Collection[str], suffix: str = "") -> str:
         plain = f"p{plain}"
     if suffix and plain in (*expressions.RESERVED, "null"):
         plain += suffix
-    name = plain
-    number = 2
-    while name in taken or name in expressions.RESERVED:
-        name = f"{plain}_{number}"
-        number += 1
-    return name
+    return free_name(plain, {*taken, *expressions.RESERVED})
 
 
 def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
