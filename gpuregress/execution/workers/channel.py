@@ -44,17 +44,21 @@ Message = dict[str, Any]
 def encode_error(error: GpuregressError) -> Message:
     """Encode an error as a message; see `decode_error`."""
     names = error.messages if isinstance(error, UnknownNames) else {}
-    missing_header, standard = "", ""
+    of_compiler: Message = {}
     if isinstance(error, CompileError):
-        missing_header, standard = error.missing_header, error.standard
+        of_compiler = {
+            "log": error.log,
+            "missing_headers": error.missing_headers,
+            "standard": error.standard,
+            "needs": error.needs,
+        }
     return {
         "say": "failed",
         "error": errors.public_name(error),
         "message": str(error),
         "source_line": error.source_line,
         "names": names,
-        "missing_header": missing_header,
-        "standard": standard,
+        **of_compiler,
     }
 
 
@@ -68,8 +72,10 @@ def decode_error(message: Message) -> GpuregressError:
         line = from_json(CodeLine, line)
     decoded = kind(message["message"], source_line=line)
     if isinstance(decoded, CompileError):
-        decoded.missing_header = message["missing_header"]
+        decoded.log = message["log"]
+        decoded.missing_headers = tuple(message["missing_headers"])
         decoded.standard = message["standard"]
+        decoded.needs = message["needs"]
     return decoded
 
 

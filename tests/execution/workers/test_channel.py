@@ -57,7 +57,7 @@ def test_a_line_that_comes_in_pieces_is_one_message() -> None:
     "error",
     [
         UnsupportedError("no such instruction", source_line=CodeLine("a.cuh", 3, (("k.cu", 9),))),
-        CompileError("it does not compile"),
+        CompileError("it does not compile", log="a.cu(1): error: b", missing_headers=("c.h",), standard="c++20"),
         PtxError("expected a type", 7),
     ],
 )
@@ -71,6 +71,7 @@ def test_an_error_survives_the_wire(error: GpuregressError) -> None:
     decoded = decode_error(message)
     assert (str(decoded), decoded.source_line) == (str(error), error.source_line)
     assert isinstance(error, type(decoded))
+    assert vars(decoded).items() >= vars(error).items()
 
 
 def test_a_task_survives_the_wire() -> None:
