@@ -7,8 +7,6 @@ operations + - * / and sqrt on float64, which round the same everywhere.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import numpy.typing as npt
 
@@ -18,8 +16,6 @@ Floats = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]
 
 PARK_MILLER_FACTOR = 16807
-_MOST_KEPT = 1 << 18
-"""Normal values of a buffer that are kept for the next case."""
 _BLOCK = 1 << 15  # values worked on at a time, so that they stay in the cache
 
 
@@ -114,22 +110,13 @@ _SQRT_HALF = 0.7071067811865476
 
 def normal(seed: int, count: int, mean: float, std: float) -> Floats:
     """Mean + std Φ⁻¹(u), u = ((word >> 12) + 1/2) / 2^52, Φ⁻¹ by Wichura's AS 241."""
-    standard = _known_normal(seed, count) if count <= _MOST_KEPT else _standard_normal(seed, count)
-    return mean + std * standard
-
-
-def _standard_normal(seed: int, count: int) -> Floats:
     result = np.empty(count)
     source = np.random.Philox(key=seed)
     for start in range(0, count, _BLOCK):
         drawn = np.asarray(source.random_raw(min(_BLOCK, count - start)), np.uint64)
         points = (drawn >> np.uint64(12)).astype(np.float64)
         result[start : start + points.size] = quantile((points + 0.5) * 2.0**-52)
-    return result
-
-
-_known_normal = lru_cache(maxsize=16)(_standard_normal)
-"""The cases of a job often have the same inputs."""
+    return mean + std * result
 
 
 def quantile(probability: Floats) -> Floats:
