@@ -27,15 +27,14 @@ import sys
 import tempfile
 import threading
 import time
-import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import _pytest.config
 import pytest
 
-from gpuregress.execution.workers import compiler_pool, worker_spawn
+from gpuregress.execution.workers import worker_spawn
 
 ROOT = Path(__file__).parents[1]
 PYTEST_OPTIONS = ("-p", "no:hypothesispytest", "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
@@ -53,17 +52,7 @@ _LIBRARY_PATH = os.environ.get("LD_LIBRARY_PATH", "")
 def use(patch: pytest.MonkeyPatch) -> None:
     """Start all processes of workers and compilers in this way from now on."""
     if sys.platform == "linux":
-        stand_in = types.SimpleNamespace(**{**vars(subprocess), "Popen": _popen})
-        patch.setattr(compiler_pool, "subprocess", stand_in)
         patch.setattr(worker_spawn, "_spawn", functools.partial(_spawn, worker_spawn._spawn))
-
-
-def _popen(arguments: Sequence[str], *, stdout: IO[bytes], pass_fds: tuple[int, ...], **options: Any) -> Any:
-    """Stand in for the `subprocess.Popen` of compilers."""
-    if _is_module(arguments):
-        assert options["start_new_session"]
-        return Forked(arguments, stdout.fileno(), pass_fds, options["env"])
-    return subprocess.Popen(arguments, stdout=stdout, pass_fds=pass_fds, **options)
 
 
 def _spawn(

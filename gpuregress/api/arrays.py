@@ -20,7 +20,6 @@ import numpy.typing as npt
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import DeviceError
-from gpuregress.gpu.records import Record
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex"}
@@ -51,57 +50,6 @@ class _Versioned(ctypes.Structure):
         ("deleter", ctypes.c_void_p),
         ("flags", ctypes.c_uint64),
         ("tensor", _Tensor),
-    )
-
-
-class ExportedArray(Record):
-    """An array that another library exports.
-
-    Attributes:
-        address: of its first element.
-        is_on_gpu: whether the CUDA driver must copy it.
-        dtype: as `dtypes.parse` takes it; "" where no dtype of ours is meant.
-        itemsize: bytes of an element.
-        shape: elements along each axis.
-        strides: elements from one to the next along each axis.
-        is_read_only: whether it must not be written.
-        owner: keeps the memory alive.
-    """
-
-    address: int
-    is_on_gpu: bool
-    dtype: str
-    itemsize: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    is_read_only: bool
-    owner: Any
-
-
-def export(array: Any) -> ExportedArray:
-    """Describe an array that has `__dlpack__`.
-
-    Raises:
-        ValueError: its memory is on a device that nothing here can read, or its capsule is no DLPack.
-    """
-    try:
-        capsule = array.__dlpack__(max_version=(1, 0))
-    except TypeError:  # a library from before version 1
-        capsule = array.__dlpack__()
-    tensor, flags = _read(capsule)
-    if tensor.device_type not in (CPU, CUDA, CUDA_HOST, CUDA_MANAGED):
-        raise ValueError(f"an array on DLPack's device {tensor.device_type}: only host memory and CUDA can be read")
-    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
-    strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else dense_strides(shape)
-    return ExportedArray(
-        address=(tensor.data or 0) + tensor.byte_offset,
-        is_on_gpu=tensor.device_type in (CUDA, CUDA_MANAGED),  # the driver's copy waits for the work on managed memory
-        dtype=_dtype(tensor),
-        itemsize=tensor.bits * tensor.lanes // 8,
-        shape=shape,
-        strides=strides,
-        is_read_only=bool(flags & _READ_ONLY),
-        owner=capsule,
     )
 
 
@@ -325,21 +273,9 @@ def view(value: Any) -> ArrayBytes:
         array = np.asarray(value)  # may be all that holds the memory, where the interface is made anew when asked
         return _of_numpy(array, (array, value))
     try:
-        exported = export(value)
+        return _of_dlpack(value)
     except (BufferError, RuntimeError) as error:
         raise ValueError(f"{type(value).__name__} exports no memory: {error}") from None
-    layout = _layout(exported.shape, exported.strides)
-    return ArrayBytes(
-        address=exported.address,
-        size=math.prod(exported.shape) * exported.itemsize,
-        itemsize=exported.itemsize,
-        shape=exported.shape,
-        dtype=_known(exported.dtype),
-        is_read_only=exported.is_read_only,
-        is_on_gpu=exported.is_on_gpu,
-        is_fortran=layout == "F",
-        owner=(exported.owner, value),
-    )
 
 
 def contents(value: Any) -> tuple[npt.NDArray[Any], ElementType]:
@@ -448,6 +384,31 @@ def _of_interface(owner: Any, interface: dict[str, Any]) -> ArrayBytes:
         is_on_gpu=True,
         is_fortran=layout == "F",
         owner=owner,
+    )
+
+
+def _of_dlpack(value: Any) -> ArrayBytes:
+    """Describe an array by its `__dlpack__`."""
+    try:
+        capsule = value.__dlpack__(max_version=(1, 0))
+    except TypeError:  # a library from before version 1
+        capsule = value.__dlpack__()
+    tensor, flags = _read(capsule)
+    if tensor.device_type not in (CPU, CUDA, CUDA_HOST, CUDA_MANAGED):
+        raise ValueError(f"an array on DLPack's device {tensor.device_type}: only host memory and CUDA can be read")
+    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else dense_strides(shape)
+    itemsize = tensor.bits * tensor.lanes // 8
+    return ArrayBytes(
+        address=(tensor.data or 0) + tensor.byte_offset,
+        size=math.prod(shape) * itemsize,
+        itemsize=itemsize,
+        shape=shape,
+        dtype=_known(_dtype(tensor)),
+        is_read_only=bool(flags & _READ_ONLY),
+        is_on_gpu=tensor.device_type in (CUDA, CUDA_MANAGED),  # the driver's copy waits for the work on managed memory
+        is_fortran=_layout(shape, strides) == "F",
+        owner=(capsule, value),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,34 +30,7 @@ from gpuregress.gpu import architectures
 from gpuregress.gpu.records import replace
 from gpuregress.session import device_slots
 from gpuregress.session.device_slots import DeviceSelection
-from gpuregress.toolchain import compiler_messages
-
-_OWN = re.compile(r"\.reqnctapercluster\s+([\d,\s]+)")
-
-
-def with_cluster(ptx: str, kernel: str, cluster: Dim3) -> str:
-    """Return a module in which a kernel has clusters of this shape.
-
-    Args:
-        ptx: the module.
-        kernel: its mangled name.
-        cluster: blocks along x, y, z.
-
-    Raises:
-        UsageError: the kernel has clusters of another shape.
-    """
-    match = re.search(rf"\.entry\s+{re.escape(kernel)}\s*(?:\([^)]*\))?([^{{]*)\{{", ptx)
-    if match is None:
-        raise UsageError(f"the PTX has no kernel {kernel}, so cluster= cannot be set")
-    own = _OWN.search(match[1])
-    if own is not None:
-        has = tuple(int(word) for word in own[1].split(","))
-        if (*has, 1, 1)[:3] != cluster:
-            raise UsageError(f"{kernel} has __cluster_dims__ of {', '.join(map(str, has))}: leave out cluster=")
-        return ptx
-    written = f".explicitcluster\n.reqnctapercluster {', '.join(map(str, cluster))}\n"
-    return ptx[: match.end() - 1] + written + ptx[match.end() - 1 :]
-
+from gpuregress.toolchain import compiler_messages, ptx_declarations
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -373,7 +345,7 @@ class Kernel:
         if not program.ptx:
             raise UsageError(f"{self._source.path} has no PTX, so cluster= cannot be set")
         ptx, mangled = Path(program.ptx).read_text(encoding="utf-8"), program.entries[self.name].mangled
-        text = with_cluster(ptx, mangled, cluster)
+        text = ptx_declarations.with_cluster(ptx, mangled, cluster)
         path = kernel_source.saved(text, "cluster.ptx")
         source = Source(str(path), contract="native", arch=self._source.arch)
         made = kernel_source.compiled(source, has_cubin=has_cubin)

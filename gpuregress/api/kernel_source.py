@@ -16,9 +16,9 @@ from gpuregress.execution.workers.compiler_pool import CompilerPool
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompileError, GpuregressError, UsageError
 from gpuregress.foundation.records import Program, Source
-from gpuregress.toolchain import programs
+from gpuregress.toolchain import include_scanner, programs
 
-SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".ptx", ".cubin")
+SUFFIXES = (*include_scanner.SUFFIXES, ".ptx", ".cubin")
 _TEXT = re.compile(r"[\n{};]")
 _PTX = re.compile(r"(?:\s+|//[^\n]*\n|/\*.*?\*/)*\.version\b", re.DOTALL)
 

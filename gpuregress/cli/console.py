@@ -46,6 +46,12 @@ def say_lines(lines: Iterable[str], *, err: bool = False) -> None:
         say(line, err=err)
 
 
+def say_notes(notes: Iterable[str], *, err: bool = True) -> None:
+    """Print remarks on a command's results, by default to stderr."""
+    for note in notes:
+        say(f"note: {note}", err=err)
+
+
 def say_document(text: str, *, err: bool = False, is_inert: bool = False) -> None:
     """Print a text that was made of whole lines, their control characters made visible.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -14,10 +14,13 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.escapes import json_text
 from gpuregress.gpu import schedules
+from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec.overrides import of_texts
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store import project
 from gpuregress.store.project import Project
+
+R = TypeVar("R", bound=Record)
 
 
 def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
@@ -115,9 +118,20 @@ def request_of(options: Mapping[str, Any], **more: Any) -> RunRequest:
         options: from click.
         more: fields that are not an option's value as it is.
     """
-    fields = {name: value for name, value in options.items() if name in RunRequest.__annotations__}
     parameters = of_texts(options.get("overrides", ()))
-    return RunRequest(**{**fields, "jobs": options["workers"], "parameters": parameters, **more})
+    return record_of(RunRequest, options, **{"jobs": options["workers"], "parameters": parameters, **more})
+
+
+def record_of(kind: type[R], options: Mapping[str, Any], **more: Any) -> R:
+    """Make a record of a command's options: those that are named as a field of it are its values.
+
+    Args:
+        kind: of the record.
+        options: from click.
+        more: fields that are not an option's value as it is.
+    """
+    fields = {name: value for name, value in options.items() if name in kind.__struct_fields__}
+    return kind(**{**fields, **more})
 
 
 def report_targets(options: Mapping[str, Any]) -> tuple[values.Target, ...]:

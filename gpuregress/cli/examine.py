@@ -18,7 +18,8 @@ from gpuregress.lab.fuzzing import fuzz
 from gpuregress.lab.fuzzing.findings import FuzzFinding
 from gpuregress.lab.fuzzing.fuzz import FuzzReport
 from gpuregress.lab.mutating import mutate
-from gpuregress.lab.mutating.mutate import MutateRequest, MutationReport, RefusedJob, TriedMutant
+from gpuregress.lab.mutating.campaign import MutateRequest, MutationReport, TriedMutant
+from gpuregress.lab.mutating.mutate import RefusedJob
 from gpuregress.lab.mutating.trials import EQUIVALENT
 from gpuregress.report import audit_report
 
@@ -182,18 +183,7 @@ def _survivor_lines(mutant: TriedMutant) -> Iterator[str]:
 @shared_options.file_option("json", "report", "Write the results as JSON")
 @click.pass_context
 def fuzz_command(
-    ctx: click.Context,
-    /,
-    job: str,
-    seed: int,
-    limit: int | None,
-    seconds: float | None,
-    keep: tuple[str, ...],
-    schedules: int,
-    checks: tuple[str, ...],
-    target: Path | None,
-    overrides: tuple[str, ...],
-    report: str | None,
+    ctx: click.Context, /, job: str, overrides: tuple[str, ...], report: str | None, **options: Any
 ) -> int:
     """Run a JOB with parameters and data that its cases do not have, and compare with its reference.
 
@@ -204,17 +194,7 @@ def fuzz_command(
     Exits with 0 when nothing was found, 1 when something was, 2 if the job fails without changes or has nothing to
     change, 5 if no input was tried.
     """
-    request = fuzz.FuzzRequest(
-        selector=job,
-        seed=seed,
-        limit=limit,
-        seconds=seconds,
-        target=target,
-        keep=keep,
-        schedules=schedules,
-        checks=checks,
-        parameters=of_texts(overrides),
-    )
+    request = context.record_of(fuzz.FuzzRequest, options, selector=job, parameters=of_texts(overrides))
     project = context.find_project(ctx, [job])
     with progress.transient() as listen:
         done = fuzz.fuzz(project, request, listen=listen)
@@ -279,6 +259,7 @@ def _finding_lines(finding: FuzzFinding, remark: str) -> Iterator[str]:
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
 @click.option(
     "--budget",
+    "budget_s",
     type=values.SECONDS,
     default="10min",
     show_default=True,
@@ -303,18 +284,7 @@ def _finding_lines(finding: FuzzFinding, remark: str) -> Iterator[str]:
 @shared_options.file_option("json", "json_target", "Write the results as JSON")
 @shared_options.file_option("html", "html_target", "Write the page")
 @click.pass_context
-def audit_command(
-    ctx: click.Context,
-    /,
-    jobs: tuple[str, ...],
-    budget: float,
-    sample: int | None,
-    seed: int,
-    fresh: bool,
-    min_grade: str | None,
-    json_target: str | None,
-    html_target: str | None,
-) -> int:
+def audit_command(ctx: click.Context, /, jobs: tuple[str, ...], min_grade: str | None, **options: Any) -> int:
     """Examine what the tests of the JOBs prove, within a time budget, and grade them; all of configs/ if none.
 
     Runs the cases, dynamic checks, other schedules, coverage, mutants, inputs at the edges and accuracy on the CPU
@@ -323,9 +293,10 @@ def audit_command(
 
     Exits with 0, and with 1 if a job has a lower grade than --min-grade, or none.
     """
+    json_target, html_target = options["json_target"], options["html_target"]
     if json_target == html_target == "-":
         raise UsageError("--json and --html cannot both go to stdout: name a file for one of them")
-    request = audit.AuditRequest(jobs, budget, sample, seed, fresh)
+    request = context.record_of(audit.AuditRequest, options, selectors=jobs)
     project = context.find_project(ctx, jobs)
     with progress.transient() as listen:
         done = audit.audit(project, request, listen=listen)

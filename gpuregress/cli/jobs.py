@@ -110,7 +110,7 @@ def list_command(
     console.say_lines(table(("case", "revision", "accepted", "tags"), [entry.row for entry in listed]))
     for damage in damages:
         console.say(f"gpuregress: {damage}", err=True)
-    _say_notes(planned.notes)
+    console.say_notes(planned.notes)
     if not (jobs or name_glob or tags):
         planned_names = {case.name for case in planned.cases}
         for name in store.case_names():
@@ -131,11 +131,6 @@ def _listed(store: BaselineStore, case: Case) -> ListedCase:
         if kind and events:
             others[kind] = events[-1].revision
     return ListedCase(case, accepted.revision if accepted else "", others)
-
-
-def _say_notes(notes: Sequence[str]) -> None:
-    for note in notes:
-        console.say(f"note: {note}", err=True)
 
 
 @click.command("show", epilog="Example: gpuregress show reduce/n=1000,tile=128")
@@ -163,7 +158,7 @@ def show_command(
     project = context.find_project(ctx)
     shown = plan.make(project, (case,), overrides=plan.CaseOverrides(parameters=of_texts(overrides)))
     if overrides:
-        _say_notes(shown.notes)
+        console.say_notes(shown.notes)
     cases = shown.cases
     if len(cases) > 1:
         names = ", ".join(candidate.name for candidate in cases[:_MOST_NAMES])
@@ -263,7 +258,7 @@ def check_command(ctx: click.Context, /, jobs: tuple[str, ...], no_compile: bool
     for case in planned.cases:
         if case.settings.refused:
             refused[case.name] = case.settings.refused
-    _say_notes(planned.notes)
+    console.say_notes(planned.notes)
     job_count = len({case.job for case in planned.cases})
     if as_json:
         errors = _failure_documents(failures)
@@ -304,7 +299,7 @@ def _compile(cases: Sequence[Case]) -> CheckedCases:
     errors: dict[JobError, None] = {}
     for case in cases:
         errors |= dict.fromkeys(checking.contradictions(case, compiled[case.name]))
-    _say_notes(checking.untyped([case for case in cases if case.name in compiled], compiled))
+    console.say_notes(checking.untyped([case for case in cases if case.name in compiled], compiled))
     by_name = {case.name: case for case in cases}
     failures: dict[str, str] = {}
     refused: dict[str, str] = {}

@@ -55,8 +55,8 @@ def profile_command(
         if verdict.status != "pass":
             reason = verdict.headline if verdict.case in done.costs else f"not counted: {verdict.headline}"
             console.say(f"{verdict.case}: {reason}", err=True)
-    for note in done.summary.remarks if overrides else ():
-        console.say(f"note: {note}", err=True)
+    if overrides:
+        console.say_notes(done.summary.remarks)
     if done.summary.interrupted:
         console.say("interrupted", err=True)
     return done.summary.exit_code
@@ -82,8 +82,7 @@ def accuracy_command(
         context.write_json(target, to_json(done))
     for result in done.cases:
         console.say_lines(_case_lines(result), err=target == "-")
-    for note in done.notes:
-        console.say(f"note: {note}", err=True)
+    console.say_notes(done.notes)
     for name, why in done.left.items():
         console.say(f"{name} {why}", err=True)
     return UsageError.exit_code if done.left else 0

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +69,7 @@ class Night:
         """Keep the mails on what was said so far: bisections and reports take time, and a kill must not lose them."""
         project = self._project
         if project is not None and self.summary is not None:
-            room = MailRoom(project.settings.smtp, project.runs / UNSENT_MAILS)
+            room = MailRoom(project.settings.notify.smtp, project.runs / UNSENT_MAILS)
             self._kept = list(self._mails(project, room, self.summary.exit_code, tuple(self._lines)))
 
     def require_printed(self) -> None:
@@ -99,24 +98,23 @@ class Night:
         # What the night found stays the subject of its mail.
         lines = (*self._lines[:1], *entry(message).splitlines(), *self._lines[1:])
         patience = web_request.HASTE if exit_code == Interrupted.exit_code else web_request.DEFAULT_PATIENCE
-        mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS)
+        mails = MailRoom(settings.notify.smtp, project.runs / UNSENT_MAILS)
         if patience is web_request.HASTE:
-            mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS, patience.total_s)
+            mails = MailRoom(settings.notify.smtp, project.runs / UNSENT_MAILS, patience.total_s)
         tonight = list(self._mails(project, mails, exit_code, lines))
         for earlier in self._kept:
             earlier.remove()
         if settings.ping:
             self._failures.append(notices.ping_end(settings.ping, exit_code, lines, patience))
         self._failures += map(mails.send, tonight)
-        if lines and settings.webhook:
+        if lines and settings.notify.webhook:
             notice = self._notice(project, exit_code, lines)
-            self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
+            self._failures.append(notices.post_webhook(settings.notify.webhook, notice, patience))
         if exit_code != RunLocked.exit_code:  # the night that runs sends them
             self._failures += mails.send_kept()
         failures = list(dict.fromkeys(filter(None, self._failures)))
-        for failure in failures:  # it changes no exit code, and cron mails what is on stderr
-            console.say(f"note: {failure}", err=True)
-        return bool(lines and not failures and (settings.mail or settings.webhook))
+        console.say_notes(failures)  # it changes no exit code, and cron mails what is on stderr
+        return bool(lines and not failures and (settings.notify.mail or settings.notify.webhook))
 
     def _notice(self, project: Project, exit_code: int, lines: Sequence[str]) -> Notice:
         run = self.summary.run if self.summary is not None else ""
@@ -124,8 +122,8 @@ class Night:
 
     def _mails(self, project: Project, mails: MailRoom, exit_code: int, lines: Sequence[str]) -> Iterator[KeptMail]:
         """Keep a mail for all who get one of each night, and one for each owner of a job with news."""
-        if lines and project.settings.mail:
-            yield mails.keep(project.settings.mail, self._notice(project, exit_code, lines))
+        if lines and project.settings.notify.mail:
+            yield mails.keep(project.settings.notify.mail, self._notice(project, exit_code, lines))
         if lines and self.summary is not None:
             yield from self._owners_mails(project, self.summary, mails)
 
@@ -135,7 +133,7 @@ class Night:
         if changes is None:
             return
         for address in dict.fromkeys(owner.address for owner in changes.owners):
-            if address in project.settings.mail:
+            if address in project.settings.notify.mail:
                 continue
             owned = morning.of_owner(summary, address)
             if morning.is_worth_telling(owned):
@@ -164,38 +162,27 @@ def told() -> Iterator[Night]:
     night.end(night.summary.exit_code if night.summary is not None else 0)
 
 
-class _Time(click.ParamType):  # type: ignore[type-arg]  # generic only in new versions of click
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """Convert `02:30`."""
-        match = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", str(value))
-        if match is None:
-            self.fail(f"{value!r} is not a time; expected HH:MM, such as 02:00", param, ctx)
-        return int(match[1]), int(match[2])
-
-
-def options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Options `--install SCHEDULER`, `--write`, `--at HH:MM`."""
-    for option in (
-        click.option(
-            "--at", type=_Time(), default="02:00", metavar="HH:MM", help="When, for --install  [default: 02:00]"
-        ),
-        click.option(
-            "--from",
-            "package",
-            metavar="PIP",
-            help="What pip installs on a CI server, with extras, for --install  [default: where it was installed from]",
-        ),
-        click.option("--write", is_flag=True, help="With --install: install the lines, and say what is left to do."),
-        click.option(
-            "--install",
-            type=click.Choice(SCHEDULERS),
-            help="Print the lines that let a scheduler run this command every night; run nothing.",
-        ),
-    ):
-        function = option(function)
-    return function
+install_options = shared_options.combined(
+    click.option(
+        "--install",
+        type=click.Choice(SCHEDULERS),
+        help="Print the lines that let a scheduler run this command every night; run nothing.",
+    ),
+    click.option("--write", is_flag=True, help="With --install: install the lines, and say what is left to do."),
+    click.option(
+        "--from",
+        "package",
+        metavar="PIP",
+        help="What pip installs on a CI server, with extras, for --install  [default: where it was installed from]",
+    ),
+    click.option(
+        "--at",
+        type=values.TIME_OF_DAY,
+        default="02:00",
+        metavar="HH:MM",
+        help="When, for --install  [default: 02:00]",
+    ),
+)
 
 
 def install(ctx: click.Context, given: Mapping[str, Any]) -> int:
@@ -328,7 +315,7 @@ class Nightly(click.Command):
 )
 @shared_options.cluster_option
 @shared_options.report_options
-@options
+@install_options
 @click.pass_context
 def nightly_command(ctx: click.Context, /, **options: Any) -> int:
     """Run every case on every device that the jobs name; print nothing when all is well, else what is new.

@@ -127,8 +127,7 @@ def transient() -> Iterator[Listener]:
 def show_closing(summary: RunSummary, root: Path, verbosity: int, *, to_stderr: bool) -> None:
     """Print the report after the last case; quiet: only failures and notes."""
     if verbosity < 0 and summary.exit_code == 0:
-        for note in summary.notes:
-            console.say(f"note: {note}", err=to_stderr)
+        console.say_notes(summary.notes, err=to_stderr)
         return
     statuses = {verdict.status for verdict in summary.verdicts}
     if verbosity < 0:  # the report relies on the lines of the cases, and none was shown

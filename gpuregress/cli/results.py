@@ -23,6 +23,7 @@ from gpuregress.session.runs import cut_short, history_entry, journal, past_runs
 from gpuregress.session.runs.past_runs import FailingCase, WantedCases
 from gpuregress.session.runs.source_texts import SourceTexts
 from gpuregress.store import launch_log
+from gpuregress.store.dumps import run_names
 from gpuregress.store.history import History
 from gpuregress.store.launch_log import Event, LaunchBegin, LaunchEnd, LaunchFault, LaunchRetry, Log
 from gpuregress.store.project import Project
@@ -52,7 +53,7 @@ def log_command(ctx: click.Context, /, run: str | None, blame: bool, as_json: bo
             _say_log(log, Path(run), blame=blame)
         return 0
     project = context.find_project(ctx)
-    folder = run_folders.find(project.runs, run)
+    folder = run_names.find(project.runs, run)
     path = folder / run_folders.LAUNCH_LOG
     read, description = journal.read(folder), cut_short.describe(folder)
     log = _read_log(path, read.state)
@@ -379,7 +380,7 @@ def report_command(
     project = context.find_project(ctx)
     if len(runs) > 1:
         raise click.UsageError("report writes a page on one RUN; --merge joins several")
-    folder = run_folders.find(project.runs, runs[0] if runs else None)
+    folder = run_names.find(project.runs, runs[0] if runs else None)
     document = results.document(folder)
     description = cut_short.describe(folder)
     if description:
@@ -403,7 +404,7 @@ def _report_merged(project: Project, runs: Sequence[str], targets: Sequence[valu
         raise click.UsageError("report --merge needs the names or folders of runs")
     folders: list[Path] = []
     for run in runs:
-        folders += past_runs.runs_of(Path(run)) if Path(run).is_dir() else [run_folders.find(project.runs, run)]
+        folders += past_runs.runs_of(Path(run)) if Path(run).is_dir() else [run_names.find(project.runs, run)]
     summary = merging.merge(folders)
     for name, target in targets:
         if name == "html":
@@ -420,7 +421,7 @@ def _comparison(ctx: click.Context, first: str, second: str) -> str:
     project = _project_of(ctx, (first, second))
     documents = []
     for name in (first, second):
-        folders = past_runs.runs_of(Path(name)) if Path(name).is_dir() else [run_folders.find(project.runs, name)]
+        folders = past_runs.runs_of(Path(name)) if Path(name).is_dir() else [run_names.find(project.runs, name)]
         if len(folders) > 1:
             raise click.UsageError(f"--compare: {name} holds {len(folders)} runs; name the folder of one")
         documents.append(results.document(folders[0]))

@@ -94,8 +94,7 @@ def _print_differences(differences: Differences, root: Path | None) -> None:
     notes = differences.notes
     if len(notes) > _MOST_NOTES + 1:
         notes = (*notes[:_MOST_NOTES], f"and {len(notes) - _MOST_NOTES} more of this kind, which --json lists")
-    for note in notes:
-        console.say(f"note: {note}", err=True)
+    console.say_notes(notes)
 
 
 def _diff_document(differences: Differences, before: str, after: str) -> Any:

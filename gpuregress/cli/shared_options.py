@@ -44,7 +44,7 @@ def _refuse_second(_ctx: click.Context, option: click.Parameter, files: tuple[st
     return files[0] if files else None
 
 
-def _combined(*options: Decorator) -> Decorator:
+def combined(*options: Decorator) -> Decorator:
     """One decorator for several options, which the help lists in this order."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,7 +131,7 @@ cluster_option = click.option(
     metavar="ADDRESS",
     help="Run on the hosts of a Dask cluster: tcp://HOST:PORT; none: on this machine, whatever the settings say.",
 )
-report_options = _combined(
+report_options = combined(
     report_files_option,
     *(
         click.option(
@@ -145,12 +145,12 @@ report_options = _combined(
         for name, text in values.OWN_OPTIONS.items()
     ),
 )
-commit_options = _combined(
+commit_options = combined(
     device_option,
     timeout_option,
     click.option("--this-job", is_flag=True, help="Run every commit with the job of the work tree, not with its own."),
 )
-device_options = _combined(
+device_options = combined(
     click.option(
         "--device",
         default="auto",
@@ -194,7 +194,7 @@ device_options = _combined(
         help="On a GPU: run each case once more under compute-sanitizer (memcheck, racecheck, initcheck, synccheck).",
     ),
 )
-schedule_options = _combined(
+schedule_options = combined(
     click.option(
         "--schedule",
         type=values.SCHEDULE,
@@ -209,7 +209,7 @@ schedule_options = _combined(
         help="On the CPU device: run each case under N orders of blocks, warps and lanes, and compare the results.",
     ),
 )
-capture_options = _combined(
+capture_options = combined(
     click.option("--kernel", metavar="GLOB", default="*", help="Only kernels of this name or pattern."),
     click.option("--nth", metavar="N", type=values.LAUNCHES, help="Keep the Nth launch of each kernel."),
     click.option("--every", metavar="N", type=values.LAUNCHES, help="Keep every Nth launch, from the first on."),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
+from click.types import FuncParamType
 
 from gpuregress.foundation.document import units
 from gpuregress.gpu import schedules
@@ -62,51 +63,36 @@ class NonEmpty(_Type):
         return self._inner.shell_complete(ctx, param, incomplete)
 
 
-class ScheduleName(_Type):
-    """A name of a schedule."""
-
-    name = "schedule"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse what is no schedule's name."""
-        wrong = schedules.problem(str(value))
-        if wrong:
-            self.fail(wrong, param, ctx)
-        return str(value)
+def _schedule(value: Any) -> str:
+    """Refuse what is no schedule's name."""
+    wrong = schedules.problem(str(value))
+    if wrong:
+        raise click.BadParameter(wrong)
+    return str(value)
 
 
-class Seconds(_Type):
-    """A time limit: a number of seconds, or one with a unit."""
-
-    name = "seconds"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Convert `30`, `30s`, `2min`."""
-        try:
-            number: float | str = float(value)
-        except ValueError:
-            number = str(value)
-        try:
-            return units.seconds(number)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+def _seconds(value: Any) -> float:
+    """Convert `30`, `30s`, `2min`."""
+    try:
+        number: float | str = float(value)
+    except ValueError:
+        number = str(value)
+    try:
+        return units.seconds(number)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
-class Share(_Type):
-    """A share of a whole, as a number from 0 to 1 or in percent."""
-
-    name = "share"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Convert `0.8`, `80%`."""
-        text = str(value).strip()
-        try:
-            share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
-        except ValueError:
-            share = -1.0
-        if not 0.0 <= share <= 1.0:
-            self.fail(f"{text!r} is not a share: write 80%, or 0.8", param, ctx)
-        return share
+def _share(value: Any) -> float:
+    """Convert `0.8`, `80%`."""
+    text = str(value).strip()
+    try:
+        share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        share = -1.0
+    if not 0.0 <= share <= 1.0:
+        raise click.BadParameter(f"{text!r} is not a share: write 80%, or 0.8")
+    return share
 
 
 class ReportTarget(NonEmpty):
@@ -157,45 +143,44 @@ class ReportFile(_Type):
         return [CompletionItem(f"{name}=") for name in FORMATS if name.startswith(incomplete)]
 
 
-class ClusterAddress(_Type):
-    """The address of a Dask scheduler; `none` becomes ""."""
+def _cluster(value: Any) -> str:
+    """Refuse what cannot be the address of a Dask scheduler; `none` becomes ""."""
+    from gpuregress.store.settings import is_cluster_address  # noqa: PLC0415 - loads numpy before the first worker
 
-    name = "address"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse what cannot be an address."""
-        from gpuregress.store.settings import is_cluster_address  # noqa: PLC0415 - loads numpy before the first worker
-
-        if value == "none":
-            return ""
-        if not is_cluster_address(str(value)):
-            self.fail(f"{value!r} is not the address of a Dask scheduler: write tcp://HOST:PORT, or none", param, ctx)
-        return str(value)
+    if value == "none":
+        return ""
+    if not is_cluster_address(str(value)):
+        raise click.BadParameter(f"{value!r} is not the address of a Dask scheduler: write tcp://HOST:PORT, or none")
+    return str(value)
 
 
-class ShardNumber(_Type):
-    """The number of a shard and the number of all, `2/5`."""
-
-    name = "shard"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """Refuse a shard that there is not."""
-        match = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", str(value).strip())
-        if match is None:
-            self.fail(f"{value!r} is not a shard: write 2/5 for the second of five", param, ctx)
-        number, count = int(match[1]), int(match[2])
-        if count == 0:
-            self.fail(f"{value!r} is not a shard: there is at least one, write 1/1 for all cases", param, ctx)
-        if not 1 <= number <= count:
-            self.fail(f"{value!r} is not a shard: the first of {count} is 1/{count}", param, ctx)
-        return number, count
+def _shard(value: Any) -> tuple[int, int]:
+    """Convert `2/5`, the number of a shard and the number of all; refuse a shard that there is not."""
+    match = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", str(value).strip())
+    if match is None:
+        raise click.BadParameter(f"{value!r} is not a shard: write 2/5 for the second of five")
+    number, count = int(match[1]), int(match[2])
+    if count == 0:
+        raise click.BadParameter(f"{value!r} is not a shard: there is at least one, write 1/1 for all cases")
+    if not 1 <= number <= count:
+        raise click.BadParameter(f"{value!r} is not a shard: the first of {count} is 1/{count}")
+    return number, count
 
 
-SCHEDULE = ScheduleName()
-SECONDS = Seconds()
-SHARD = ShardNumber()
-SHARE = Share()
-CLUSTER = ClusterAddress()
+def _time_of_day(value: Any) -> tuple[int, int]:
+    """Convert `02:30`."""
+    match = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", str(value))
+    if match is None:
+        raise click.BadParameter(f"{value!r} is not a time; expected HH:MM, such as 02:00")
+    return int(match[1]), int(match[2])
+
+
+SCHEDULE = FuncParamType(_schedule)
+SECONDS = FuncParamType(_seconds)
+SHARD = FuncParamType(_shard)
+SHARE = FuncParamType(_share)
+CLUSTER = FuncParamType(_cluster)
+TIME_OF_DAY = FuncParamType(_time_of_day)
 REPORT = ReportTarget()
 REPORT_FILE = ReportFile()
 

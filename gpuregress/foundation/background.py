@@ -33,6 +33,11 @@ class Background(Generic[Value]):
         except BaseException as error:  # noqa: BLE001 - raised where the value is wanted
             self._error = error
 
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for the end of the call, but no longer than this; tell whether it has ended."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
     def result(self) -> Value:
         """Wait for the value; raise the error of the call, if there was one."""
         self._thread.join()

@@ -28,9 +28,14 @@ def checks_named(texts: Iterable[str], where: str) -> tuple[str, ...]:
         where: the option or key, for the message.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: there is none of that name, or a name is empty.
     """
-    names = {name.strip() for name in ",".join(texts).split(",")} - {""}
+    names: set[str] = set()
+    for text in texts:
+        given = {name.strip() for name in text.split(",")}
+        if "" in given:
+            raise UsageError(f"{where}: a name is empty in {text!r}")
+        names |= given
     wrong = sorted(names - {*CHECKS, "all"})
     if wrong:
         raise UsageError(f"{where}: no check is called {wrong[0]!r}: say {', '.join(CHECKS)}, or all")

@@ -52,7 +52,7 @@ class _Inputs(Mapping[str, "npt.NDArray[np.generic]"]):
         self._buffers = {name: buffer for name, buffer in case.buffers.items() if buffer.fill is not None}
 
     def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
-        return inputs.fill(self._buffers[name], read_dump=reader.read)
+        return inputs.fill(self._buffers[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._buffers)

@@ -36,9 +36,8 @@ from gpuregress.foundation.records import (
 from gpuregress.foundation.wording import joined
 from gpuregress.gpu.records import Record, replace
 from gpuregress.judge.verdict.decision import over_limits
+from gpuregress.report.case_lines import NEAR, percentage
 
-NEAR = 0.8
-"""The share of the tolerance from which on a case is near it."""
 FLAKY_NIGHTS = 10
 _FLIPS = 3
 """Changes of the verdict from which on a case is flaky: one bug and its fix are two."""
@@ -271,11 +270,11 @@ def _near(passing: Sequence[Verdict], earlier: EarlierNights) -> Iterator[NightR
         share, last = verdict.tolerance_share, earlier.last.get(verdict.case)
         if share is None or share <= NEAR:
             continue
-        text = f"{share:.0%} of its tolerance is used"
+        text = f"{percentage(share)} of its tolerance is used"
         if last is None or last.tolerance_share is None:
             yield NightRemark(verdict.case, text, is_new=True, size=share)
         else:
-            text += f", {last.tolerance_share:.0%} on the last night"
+            text += f", {percentage(last.tolerance_share)} on the last night"
             yield NightRemark(verdict.case, text, is_new=last.tolerance_share <= NEAR, size=share)
 
 

@@ -6,12 +6,10 @@ The baseline stays as it is, and a case that gives those bytes again still diffe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.records import to_json
 from gpuregress.foundation.wording import joined
 from gpuregress.gpu.records import Record
 
@@ -111,5 +109,4 @@ def _write(runs: Path, change: Callable[[tuple[Rejection, ...]], tuple[Rejection
     with storage.disk_errors(runs):
         runs.mkdir(parents=True, exist_ok=True)
     with storage.lock(runs / LOCK, timeout=LOCK_WAIT_S):
-        kept = _Rejections(1, change(load(runs)))
-        storage.write_atomic(runs / FILE, json.dumps(storage.seal(to_json(kept)), indent=1).encode())
+        storage.write_record(runs / FILE, _Rejections(1, change(load(runs))))

@@ -6,7 +6,6 @@ A function that hangs or crashes fails its case and no other.
 from __future__ import annotations
 
 import contextlib
-import selectors
 import sys
 import time
 from pathlib import Path
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import field
 
-from gpuregress.execution.workers.watchdog import STARTING_S
-from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
+from gpuregress.execution.workers.watchdog import Phase
+from gpuregress.execution.workers.worker_process import DeviceSlot, Worker, WorkerEnded, WorkerLate
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.interrupts import FROM_OUTSIDE, StopSignal
@@ -113,26 +112,27 @@ class UserCodeProcess:
         name = f"{Path(function.rpartition(':')[0]).name}:{function.rpartition(':')[2]}"
         try:
             process.channel.send({"call": request})
-            answer, alive = self._wait(process, limit_s)
-        except OSError:
-            answer, alive = None, False
+            process.watch.enter(Phase.COMPUTING, time.monotonic(), limit_s)
+            answer = process.next_message(self._stop)
+        except WorkerLate:
+            message = f"{name} did not return within {limit_s:g} s"
         except HarnessError as error:
             self.unanswered += 1
             self._end(folders)
             return replace(failed, message=f"{name}: {error}")
-        if answer is not None:
+        except (OSError, WorkerEnded):
+            process.end(grace_s=0.5)
+            message = f"{name}: {process.death().replace('worker process', 'process it ran in')}"
+            why = FROM_OUTSIDE.get(-(process.process.returncode or 0))
+            if why is not None:
+                self.unanswered += 1
+                self._end(folders)
+                raise HarnessError(f"{message}: {why}") from None
+        else:
             if answer.get("last"):
                 self._end(folders)
             return _comparison_in(answer)
         self.unanswered += 1
-        message = f"{name} did not return within {limit_s:g} s"
-        if not alive:
-            process.end(grace_s=0.5)
-            why = FROM_OUTSIDE.get(-(process.process.returncode or 0))
-            message = f"{name}: {process.death().replace('worker process', 'process it ran in')}"
-            if why is not None:
-                self._end(folders)
-                raise HarnessError(f"{message}: {why}")
         tail = process.tail()
         self._end(folders)
         return replace(failed, message=message + (f"; it last said: {tail[-1]}" if tail else ""))
@@ -150,23 +150,9 @@ class UserCodeProcess:
             self._count += 1
             printed = self._scratch / f"printed-{self._count}.txt"
             process = self._processes[folders] = Worker(DeviceSlot("cpu", "the user's code"), COMMAND, printed)
-            self._wait(process, STARTING_S)  # until it is ready: its start is not the user's time
+            with contextlib.suppress(WorkerEnded, WorkerLate):  # its start is not the user's time
+                process.next_message(self._stop)
         return process
-
-    def _wait(self, process: Worker, seconds: float) -> tuple[dict[str, Any] | None, bool]:
-        """The answer, or None after the time limit; and whether the process is alive."""
-        deadline = time.monotonic() + seconds
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.channel, selectors.EVENT_READ)
-            selector.register(self._stop, selectors.EVENT_READ)
-            while True:
-                ready = selector.select(max(0.0, deadline - time.monotonic()))
-                self._stop.check()
-                if not ready:
-                    return None, True
-                messages, alive = process.messages()
-                if messages or not alive:  # neither: the first part of a long line, or an answer to no request
-                    return (messages[0] if messages else None), alive
 
     def _end(self, folders: frozenset[str]) -> None:
         process = self._processes.pop(folders, None)

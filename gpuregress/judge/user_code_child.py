@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
 import importlib
 import os
-import socket
 import sys
 import threading
 import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from gpuregress.execution.workers.channel import Channel, Message
+from gpuregress.execution.workers.channel import Message, of_child
 from gpuregress.foundation import process_state
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.interrupts import die_with_parent
@@ -32,14 +30,9 @@ _NEEDED = (
 
 def main(arguments: Sequence[str]) -> int:
     """Serve one parent until it goes away."""
-    parser = argparse.ArgumentParser(prog="gpuregress.judge.user_code_child")
-    parser.add_argument("--channel", type=int, required=True, help="descriptor of the parent's socket")
-    parser.add_argument("label", help="the parent's name of this process")
-    options = parser.parse_args(arguments)
     die_with_parent()
     faulthandler.enable()
-    os.set_inheritable(options.channel, False)
-    channel = Channel(socket.socket(fileno=options.channel), serves=True)
+    channel = of_child(int(arguments[arguments.index("--channel") + 1]))
     for name in _NEEDED:  # loading them is not the user's time
         importlib.import_module(name)
     channel.send({"say": "ready"})

@@ -36,6 +36,8 @@ MARGIN = 2
 """Factor between a bound and the largest error that was seen."""
 MOST_ULP = 4096
 """More ULPs than that are given as a relative error."""
+MOST_DISTINCT = 24
+"""Distinct results of one buffer that are compared with one another."""
 WIDE = 1e-2
 """A larger relative error is no rounding error: another rule is needed, or there is a bug."""
 
@@ -54,48 +56,71 @@ class RuleFit(Record):
     evidence: str
 
 
-def fit_rule(element: ElementType, shape: tuple[int, ...], results: Sequence[Array]) -> RuleFit:
-    """Fit the tightest rule: every bit, then any order, then ULPs, then a tolerance.
+@dataclass(slots=True)
+class BufferResults:
+    """The distinct results of one buffer of one case: digest → a dump of it."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    dumps: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def element(self) -> ElementType:
+        """The type of an element."""
+        return dtypes.parse(self.dtype)
+
+    def read(self) -> list[Array]:
+        """Read the results, flat. Each of them may become the baseline, so each pair must be the same both ways."""
+        return [reader.read(path).array.reshape(-1) for path in list(self.dumps.values())[:MOST_DISTINCT]]
+
+
+def fit_rule(cases: Sequence[BufferResults]) -> RuleFit:
+    """Fit the tightest rule under which the results of each case are the same.
+
+    Every bit comes first, then any order, then ULPs, then a tolerance.
 
     Args:
-        element: of the buffer.
-        shape: elements along each axis.
-        results: of one type and shape; any of them may become the baseline, so each pair must be the same both ways.
+        cases: the results of a buffer in each case; they are read for each rule anew, as all of them may not fit into
+            memory.
     """
-    flat = [np.asarray(result).reshape(-1) for result in results]
-    variation = determinism.classify(element, flat)
-    if variation == "bitwise":
+    variations = {determinism.classify(case.element, case.read()) for case in cases}
+    if variations <= {"bitwise"}:
         return RuleFit(Rule(), "", "every bit equal")
-    if variation == "order varies":
+    if variations <= {"bitwise", "order varies"}:
         return RuleFit(Rule(order="any"), "{order: any}", "the same values in other places")
-    for rule, text, evidence in _candidates(element, flat):
-        if not validate_rule(rule, element) and _holds(rule, element, shape, flat):
+    for rule, text, evidence in _candidates(cases):
+        if all(not validate_rule(rule, case.element) and _holds(rule, case) for case in cases):
             return RuleFit(rule, text, evidence)
     return RuleFit(None, "", "no bound holds: the values differ by more than rounding; see statistics: and verify:")
 
 
-def _candidates(element: ElementType, flat: Sequence[Array]) -> Iterator[tuple[Rule, str, str]]:
-    yield from _bounds(element, flat, "indexed")
-    if len(element.parts) == 1:
-        scalar = element.parts[0].scalar
-        ordered = [column[np.argsort(ordinals.keys(column, scalar), kind="stable")] for column in flat]
-        yield from _bounds(element, ordered, "any")
+def _candidates(cases: Sequence[BufferResults]) -> Iterator[tuple[Rule, str, str]]:
+    yield from _bounds(cases, "indexed")
+    if all(len(case.element.parts) == 1 for case in cases):
+        yield from _bounds(cases, "any")
 
 
-def _bounds(
-    element: ElementType, flat: Sequence[Array], order: Literal["indexed", "any"]
-) -> Iterator[tuple[Rule, str, str]]:
+def _bounds(cases: Sequence[BufferResults], order: Literal["indexed", "any"]) -> Iterator[tuple[Rule, str, str]]:
     tail = ", order: any" if order == "any" else ""
-    ulp, relative, absolute = _largest(element, flat)
-    if element.is_float and ulp * MARGIN <= MOST_ULP:
+    ulp = 0
+    relative = absolute = scale = 0.0
+    for case in cases:
+        columns = case.read()
+        if order == "any":
+            scalar = case.element.parts[0].scalar
+            columns = [column[np.argsort(ordinals.keys(column, scalar), kind="stable")] for column in columns]
+        errors = _largest(case.element, columns)
+        ulp, relative, absolute = max(ulp, errors[0]), max(relative, errors[1]), max(absolute, errors[2])
+        scale = max(scale, *[_scale(case.element, column) for column in columns])
+    is_float = all(case.element.is_float for case in cases)
+    if is_float and ulp * MARGIN <= MOST_ULP:
         steps = _power_of_two(MARGIN * ulp)
         evidence = f"{ulp} ulp at most; the bound is twice that, up to a power of two"
         yield Rule(ulp=steps, order=order), f"{{ulp: {steps}{tail}}}", evidence
-    if element.is_float and relative * MARGIN <= WIDE:
+    if is_float and relative * MARGIN <= WIDE:
         limit = _one_digit(MARGIN * relative)
         evidence = f"a relative error of {relative:.3g} at most; the bound is twice that, rounded up"
         yield Rule(rtol=limit, atol=0.0, order=order), f"{{rtol: {_yaml_number(limit)}, atol: 0{tail}}}", evidence
-    scale = max((_scale(element, column) for column in flat), default=0.0)
     if absolute * MARGIN <= WIDE * scale:
         limit = _one_digit(MARGIN * absolute)
         evidence = f"an absolute error of {absolute:.3g} at most, of values up to {scale:.3g}; the bound is twice that"
@@ -146,9 +171,9 @@ def _scale(element: ElementType, column: Array) -> float:
     return largest
 
 
-def _holds(rule: Rule, element: ElementType, shape: tuple[int, ...], flat: Sequence[Array]) -> bool:
-    request = compare.ComparisonRequest("", element, shape, rule)
-    return all(compare.compare(request, first, second).same for first, second in permutations(flat, 2))
+def _holds(rule: Rule, case: BufferResults) -> bool:
+    request = compare.ComparisonRequest("", case.element, case.shape, rule)
+    return all(compare.compare(request, first, second).same for first, second in permutations(case.read(), 2))
 
 
 def _power_of_two(number: int) -> int:
@@ -167,9 +192,6 @@ def _yaml_number(number: float) -> str:
     """With a point and a signed exponent, which every YAML reader takes for a number: `2.0e-06`."""
     return f"{number:.1e}"
 
-
-MOST_DISTINCT = 24
-"""Distinct results of one buffer that are compared with one another."""
 
 CPU_ORDERS = ("reversed", *(f"random:{seed}" for seed in range(1, 7)))
 """The orders of blocks in which a case also runs on the CPU device: `devices.cpu.order`."""
@@ -246,15 +268,6 @@ class Calibration(Record):
 
 
 @dataclass(slots=True)
-class _BufferResults:
-    """The distinct results of one buffer of one case: digest → a dump of it."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    dumps: dict[str, Path] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
 class _Evidence:
     """The results of all runs.
 
@@ -266,7 +279,7 @@ class _Evidence:
     """
 
     jobs: dict[str, str] = field(default_factory=dict)
-    buffers: dict[tuple[str, str], _BufferResults] = field(default_factory=dict)
+    buffers: dict[tuple[str, str], BufferResults] = field(default_factory=dict)
     devices: list[str] = field(default_factory=list)
     changed: set[str] = field(default_factory=set)
 
@@ -283,7 +296,7 @@ class _Evidence:
         if "source changed" in verdict.changes:
             self.changed.add(verdict.case)
         for dump in outcome.dumps:
-            results = self.buffers.setdefault((verdict.case, dump.buffer), _BufferResults(dump.dtype, dump.shape))
+            results = self.buffers.setdefault((verdict.case, dump.buffer), BufferResults(dump.dtype, dump.shape))
             results.dumps.setdefault(dump.digest, Path(dump.path))
             for digest, path in _repeats(outcome, dump.buffer):
                 results.dumps.setdefault(digest, path)
@@ -311,16 +324,16 @@ class _Evidence:
         return tuple(sorted(self.changed - differing))
 
     def proposals(self) -> Iterator[Proposal]:
-        """A rule for each buffer: the loosest of those that its cases need."""
+        """A rule for each buffer, which holds in each case."""
         for buffer in dict.fromkeys(buffer for _, buffer in self.buffers):
-            of_buffer = [results for (_, name), results in self.buffers.items() if name == buffer]
-            worst = max([_fit(results) for results in of_buffer], key=_looseness)
+            cases = [results for (_, name), results in self.buffers.items() if name == buffer]
+            fit = fit_rule([case for case in cases if len(case.dumps) > 1])
             yield Proposal(
                 buffer=buffer,
-                text=worst.text,
-                holds=worst.rule is not None,
-                distinct=max(len(results.dumps) for results in of_buffer),
-                evidence=worst.evidence,
+                text=fit.text,
+                holds=fit.rule is not None,
+                distinct=max(len(case.dumps) for case in cases),
+                evidence=fit.evidence,
             )
 
 
@@ -391,24 +404,3 @@ def _repeats(outcome: Outcome, buffer: str) -> Iterator[tuple[str, Path]]:
     for repeat in outcome.observations.along("repeat"):
         if buffer in repeat.dumps:
             yield repeat.dumps[buffer].digest, Path(repeat.dumps[buffer].path)
-
-
-def _fit(results: _BufferResults) -> RuleFit:
-    arrays: list[Array] = [reader.read(path).array for path in list(results.dumps.values())[:MOST_DISTINCT]]
-    return fit_rule(dtypes.parse(results.dtype), results.shape, arrays)
-
-
-def _looseness(fit: RuleFit) -> tuple[int, float]:
-    """Sort key of the rules of one buffer: every bit, any order, ULPs, relative, absolute, none."""
-    rule = fit.rule
-    if rule is None:
-        return 5, 0.0
-    if rule == Rule():
-        return 0, 0.0
-    if rule.ulp is not None:
-        return 2, float(rule.ulp)
-    if rule.atol:
-        return 4, rule.atol
-    if rule.rtol:
-        return 3, rule.rtol
-    return 1, 0.0

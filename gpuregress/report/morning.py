@@ -135,14 +135,16 @@ def of_owner(summary: RunSummary, address: str) -> RunSummary:
     for name in ("no_turn", "held_back"):
         lists[name] = tuple(case for case in getattr(changes, name) if is_owned(case))
     owned = replace(changes, **lists)
-    has_failures = owned.new or owned.changed or owned.still or owned.unaccepted or owned.no_turn or owned.held_back
+    verdicts = tuple(verdict for verdict in summary.verdicts if is_owned(verdict.case))
+    missing = tuple(missing for missing in summary.missing if is_owned(missing.case))
+    is_failing = any(verdict.exit_code and verdict.case not in owned.quarantined for verdict in verdicts)
     return replace(
         summary,
-        verdicts=tuple(verdict for verdict in summary.verdicts if is_owned(verdict.case)),
-        missing=tuple(missing for missing in summary.missing if is_owned(missing.case)),
+        verdicts=verdicts,
+        missing=missing,
         spaces=tuple(space for space in summary.spaces if is_owned(space.job)),
         notes=(),
-        exit_code=summary.exit_code if has_failures else 0,
+        exit_code=summary.exit_code if is_failing or missing or owned.no_turn or owned.held_back else 0,
         changes=owned,
     )
 

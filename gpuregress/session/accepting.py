@@ -20,6 +20,7 @@ from gpuregress.session import missing_cases
 from gpuregress.session.runs import cut_short, results, run_folders
 from gpuregress.session.runs.results import FinishedCase
 from gpuregress.store.baselines import AcceptBatch, Acceptor, BaselineStore
+from gpuregress.store.dumps import run_names
 from gpuregress.store.project import Project
 
 _MOST_NAMED = 8
@@ -182,7 +183,7 @@ def accept(
 
 def _expect(project: Project, folder: Path, accepted: Collection[str]) -> bool:
     """Let nights expect the accepted cases, and of the newest run all that ran; return whether that is new."""
-    is_newest = folder == run_folders.latest(project.runs)
+    is_newest = folder == run_names.latest(project.runs)
     ran = []
     for name, candidate in results.read_cases(folder).items():
         is_of_job = not (candidate.verdict.infeasible or candidate.case.settings.overridden)

@@ -408,7 +408,7 @@ def with_changes(
 
 def _without_quarantined(summary: RunSummary, changes: NightChanges, *, has_lost_device: bool) -> RunSummary:
     """The summary with the exit code that it has without the cases that are known to be flaky."""
-    if summary.interrupted or not changes.quarantined:
+    if summary.state != "finished" or not changes.quarantined:
         return summary
     verdicts = [verdict for verdict in summary.verdicts if verdict.case not in changes.quarantined]
     vanished = bool(summary.missing or changes.no_turn or changes.held_back)

@@ -7,7 +7,6 @@ the folder of runs.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 
 from gpuregress.foundation import storage
@@ -155,15 +154,8 @@ def record_night(project: Project, night: LastNight) -> None:
     Raises:
         StorageError: no space, no permission.
     """
-    names = {
-        "run": night.run,
-        "cases": sorted(night.cases),
-        "infeasible": sorted(night.infeasible),
-        "others": list(night.others),
-        "devices": list(night.devices),
-        "lacking": list(night.lacking),
-    }
-    storage.write_atomic(project.runs / FILE, json.dumps(storage.seal(names), indent=1).encode())
+    ordered = replace(night, cases=tuple(sorted(night.cases)), infeasible=tuple(sorted(night.infeasible)))
+    storage.write_record(project.runs / FILE, ordered)
 
 
 def accept(project: Project, store: BaselineStore, cases: Sequence[Case]) -> bool:

@@ -22,8 +22,9 @@ from gpuregress.session import missing_cases, night_devices, session
 from gpuregress.session.missing_cases import LastNight
 from gpuregress.session.night_devices import DeviceShare, NightDevices
 from gpuregress.session.run_request import NOTHING_EXPECTED, ExpectedCases, RunRequest
-from gpuregress.session.runs import journal, results, run_folders
+from gpuregress.session.runs import journal, results
 from gpuregress.session.runs.journal import Journal
+from gpuregress.store.dumps import run_names
 from gpuregress.store.project import Project
 
 GRACE_S = 300.0
@@ -228,7 +229,7 @@ def _unfinished_night(project: Project) -> dict[str, Journal]:
     """
     runs: dict[str, Journal] = {}
     name = ""
-    for folder in reversed(run_folders.every(project.runs)):
+    for folder in reversed(run_names.every(project.runs)):
         if not (folder / journal.FILE).is_file():
             continue
         read = journal.read(folder)

@@ -26,7 +26,8 @@ from gpuregress.session import changed_jobs, missing_cases, shards
 from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.run_context import RunContext
 from gpuregress.session.run_request import RunRequest
-from gpuregress.session.runs import journal, results, run_folders
+from gpuregress.session.runs import journal, results
+from gpuregress.store.dumps import run_names
 from gpuregress.store.project import Project
 
 
@@ -164,7 +165,7 @@ def _parameters(context: RunContext) -> tuple[ParameterOverride, ...]:
     request = context.request
     if not request.rerun_failed or request.parameters:
         return request.parameters
-    last = journal.read(run_folders.find(context.project.runs))
+    last = journal.read(run_names.find(context.project.runs))
     if not last.start.overrides or not _failed(last):
         return ()
     return of_texts(last.start.overrides)
@@ -201,7 +202,7 @@ def _plan(context: RunContext, parameters: tuple[ParameterOverride, ...], *, kee
 
 def _rerun(context: RunContext, planned: PlannedRun) -> PlannedRun:
     """Keep the planned cases that did not pass in the last run; the others that did not pass stay owed."""
-    last = journal.read(run_folders.find(context.project.runs))
+    last = journal.read(run_names.find(context.project.runs))
     if last.state == "running":
         raise RunLocked(f"run {last.start.run} is still going on ({last.process}); wait until it ends")
     owed = last.not_passed

@@ -96,6 +96,7 @@ def run(
         pool: CasePool
         if address:
             worker_spawn.drop()  # of a command that did not know the settings: no case runs on this host
+            _refuse_unknown_names(project, request)  # before the scheduler is waited for
             cluster = held.enter_context(_cluster_pool(address, project, request, scratch, stop))
             devices = device_slots.of_cluster(cluster.devices, cluster.labels)
             pool = cluster
@@ -103,9 +104,7 @@ def run(
             try:
                 devices = device_slots.select(request.device, request.jobs)
             except DeviceError:
-                if request.selectors and not request.rerun_failed:  # a name that means nothing is reported first
-                    overrides = CaseOverrides(parameters=request.parameters)
-                    plan.make(project, request.selectors, overrides=overrides, keep_going=True)
+                _refuse_unknown_names(project, request)
                 raise
             devices = device_slots.with_block_order(devices, request.block_order)
             pool = held.enter_context(_worker_pool(devices.slots, scratch, stop))
@@ -120,6 +119,12 @@ def run(
             pool=pool,
         )
         return workflow.execute(context)
+
+
+def _refuse_unknown_names(project: Project, request: RunRequest) -> None:
+    """Report a selector that means nothing before what is wrong with the devices."""
+    if request.selectors and not request.rerun_failed:
+        plan.make(project, request.selectors, overrides=CaseOverrides(parameters=request.parameters), keep_going=True)
 
 
 @contextlib.contextmanager

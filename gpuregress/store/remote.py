@@ -11,7 +11,6 @@ import contextlib
 import errno
 import os
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -19,8 +18,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.background import thread_pool
-from gpuregress.foundation.errors import BaselineError, DumpError, HarnessError, StorageError
+from gpuregress.foundation.background import Background, thread_pool
+from gpuregress.foundation.errors import BaselineError, HarnessError, StorageError
 from gpuregress.foundation.records import Dump
 from gpuregress.foundation.storage import TEMPORARY_PREFIX, explain, sync_all
 from gpuregress.gpu.records import Record, replace
@@ -57,30 +56,16 @@ def within(
         Exception: what the operation raised.
     """
     limit = stalled_s or STALLED_S
-    done = threading.Event()
-    results: list[R] = []
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            results.append(action())
-        except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
-            errors.append(error)
-        finally:
-            done.set()
-
     begin = moved = time.monotonic()
     before = progress()
-    threading.Thread(target=work, daemon=True, name="gpuregress-remote").start()
-    while not done.wait(min(_LOOK_S, limit / 4)):
+    operation = Background(action, "gpuregress-remote")
+    while not operation.ends_within(min(_LOOK_S, limit / 4)):
         now, count = time.monotonic(), progress()
         if count != before:
             before, moved = count, now
         if now - moved > limit and now - begin > limit + size / SLOWEST_BYTES_PER_S:
             raise NoAnswer(f"{what}: no answer for {now - moved:.0f} s; check the network, then run again")
-    if errors:
-        raise errors[0]
-    return results[0]
+    return operation.result()
 
 
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss", "memory"}
@@ -400,19 +385,13 @@ def _is_whole(dump: Dump) -> bool:
     """Tell whether a copy is in the cache with the text that it should have."""
     path = Path(dump.path)
     try:
-        state = path.stat()
-        if _digest(path, (state.st_ino, state.st_size, state.st_mtime_ns)) != dump.text_digest:
+        if storage.digest_unchanged(path) != dump.text_digest:
             return False
-    except (OSError, StorageError, DumpError):
+    except StorageError:
         return False
     with contextlib.suppress(OSError):  # the order of use, not the time of the change
-        os.utime(path, ns=(time.time_ns(), state.st_mtime_ns))
+        os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
     return True
-
-
-@lru_cache(maxsize=256)
-def _digest(path: Path, _state: tuple[int, ...]) -> str:
-    return storage.digest_file(path)
 
 
 def prune(limit_bytes: int = 0) -> None:

@@ -16,8 +16,8 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Entry, Parameter
 from gpuregress.gpu import demangle
 from gpuregress.gpu.records import Record, replace
-from gpuregress.toolchain import macro_calls
 from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.host_code import macro_calls
 from gpuregress.toolchain.include_scanner import without_comments
 
 WORD = re.compile(r'"(?:[^"\\\n]|\\[\s\S])*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|::|->|\.\.\.|\d[\w.]*|\S')
@@ -374,7 +374,7 @@ class _Scanner(WordScanner):
             if self._peek() in (";", "{", "}"):
                 return None
             word = self._take()
-            if word in _ATTRIBUTES and self._peek() == "(":
+            if self._peek() == "(" and (word in _ATTRIBUTES or self._is_attribute()):
                 self._brackets("(", ")")
             else:
                 name = word
@@ -383,6 +383,18 @@ class _Scanner(WordScanner):
             return None
         parameters = tuple(parameter(words) for words in split(self._brackets("(", ")")) if words != ["void"])
         return Declaration(f"{scope}::{name}" if scope else name, template, parameters, self._line(name_at))
+
+    def _is_attribute(self) -> bool:
+        """Tell whether the bracket here is that of a macro before the name, as in `void BOUNDS(256) f(int n)`."""
+        first = self._at
+        arguments = split(self._brackets("(", ")"))
+        names = 0
+        while re.fullmatch(r"[A-Za-z_]\w*", self._peek()):
+            names += 1
+            self._take()
+        is_attribute = names > 0 and self._peek() == "(" and all(len(words) == 1 for words in arguments)
+        self._at = first
+        return is_attribute
 
     def _brackets(self, opening: str, closing: str) -> list[str]:
         """The words inside a bracket that begins here, which is taken whole."""

@@ -21,8 +21,8 @@ from pathlib import Path
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 
-SUFFIXES = (".cu", ".cuh")
-"""Of sources that are compiled: many projects keep kernels in headers, with the host code elsewhere."""
+SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".c", ".h", ".hpp")
+"""Of sources that are compiled: many projects keep kernels in headers, or tell the compiler that `.cc` is CUDA."""
 
 _ONE_INCLUDE = "0: 1\n1: "
 """The structure of a source with one header: the contents alone tell it, and its digest is that of earlier versions."""

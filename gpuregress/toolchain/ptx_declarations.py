@@ -1,4 +1,4 @@
-"""Reader of the kernels and variables that PTX declares."""
+"""Kernels and variables that PTX declares, and the clusters of a kernel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 import re
 from typing import Literal
 
-from gpuregress.gpu.programs import Entry, Parameter
+from gpuregress.foundation.errors import UsageError
+from gpuregress.gpu.programs import Dim3, Entry, Parameter
 from gpuregress.gpu.records import Record
 
 Kind = Literal["pointer", "integer", "float", "struct", "word"]
@@ -35,6 +36,7 @@ _DECLARATION = re.compile(
 _UNSET_CONSTANT = re.compile(
     r"^[ \t]*(?:\.(?:visible|weak|common)\s+)*\.const\b[^=;{]*?([\w$]+)\s*(?:\[\s*\d+\s*\]\s*)*;", re.MULTILINE
 )
+_CLUSTER = re.compile(r"\.reqnctapercluster\s+([\d,\s]+)")
 _FUNCTION = re.compile(r"\.func\b[^{;]*\{")
 _WIDTH = re.compile(r"\.[busf]f?(\d+)(x2)?\b")
 _LANES = re.compile(r"\.v(\d)\b")
@@ -175,6 +177,30 @@ def reachable_code(ptx: str, kernel: str) -> str:
             return body
         return "\n".join([body, *(_body(text, function.end()) for function in _FUNCTION.finditer(text))])
     return ""
+
+
+def with_cluster(ptx: str, kernel: str, cluster: Dim3) -> str:
+    """Return a module in which a kernel has clusters of this shape.
+
+    Args:
+        ptx: the module.
+        kernel: its mangled name.
+        cluster: blocks along x, y, z.
+
+    Raises:
+        UsageError: the kernel has clusters of another shape.
+    """
+    match = re.search(rf"\.entry\s+{re.escape(kernel)}\s*(?:\([^)]*\))?([^{{]*)\{{", ptx)
+    if match is None:
+        raise UsageError(f"the PTX has no kernel {kernel}, so cluster= cannot be set")
+    own = _CLUSTER.search(match[1])
+    if own is not None:
+        has = tuple(int(word) for word in own[1].split(","))
+        if (*has, 1, 1)[:3] != cluster:
+            raise UsageError(f"{kernel} has __cluster_dims__ of {', '.join(map(str, has))}: leave out cluster=")
+        return ptx
+    written = f".explicitcluster\n.reqnctapercluster {', '.join(map(str, cluster))}\n"
+    return ptx[: match.end() - 1] + written + ptx[match.end() - 1 :]
 
 
 def _words(text: str, start: int) -> set[str]:

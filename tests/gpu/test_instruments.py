@@ -27,3 +27,5 @@ def test_checks_by_their_names() -> None:
     assert checks_named(["all"], "--check") == tuple(CHECKS)
     with pytest.raises(UsageError, match=r"--check: no check is called 'race': say races, uninitialized"):
         checks_named(["race"], "--check")
+    with pytest.raises(UsageError, match=r"--check: a name is empty in 'races,'"):
+        checks_named(["races,"], "--check")

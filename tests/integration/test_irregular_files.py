@@ -23,7 +23,7 @@ def test_a_damaged_baseline_does_not_hide_the_others(tmp_path: Path) -> None:
     (tmp_path / "baselines/scale/n=50/baseline.yaml").unlink()
     os.mkfifo(tmp_path / "baselines/scale/n=50/baseline.yaml")
     ran = shop.call("run", "--device", "cpu", "scale/n=50")
-    assert (ran.exit_code, "n=50/baseline.yaml: it is not a file" in ran.stdout) == (4, True)
+    assert (ran.exit_code, "n=50/baseline.yaml: not a regular file" in ran.stdout) == (4, True)
     assert "out.1.4" in listed.stderr
     (tmp_path / "baselines/scale/n=50/baseline.yaml").unlink()
     entries = json.loads(shop.call("list", "--json").stdout)

@@ -17,7 +17,7 @@ import pytest
 from gpuregress.foundation import clock
 from gpuregress.session import session
 from gpuregress.session.run_request import Machinery
-from gpuregress.session.runs import run_folders
+from gpuregress.store.dumps import run_names
 from tests import preloaded
 from tests.execution.cluster import dask_hosts
 from tests.execution.cluster.dask_hosts import Hosts
@@ -235,7 +235,7 @@ def a_slow_down_and_a_tolerance(nights: Nights) -> None:
     near = nights.edit((RIGHT, "2.0018f * x[i]"), name="near")
     told = nights.morning("1 slower: work; 1 near its tolerance", 0)
     assert re.search(rf"slower   work/n=32 .* times as many, since 10 Nov, at {slow}", told)
-    assert "near     near/n=32  90% of its tolerance is used, 0% on the last night" in told
+    assert "near     near/n=32  90 % of its tolerance is used, 0 % on the last night" in told
     assert near not in told
     nights.morning("", 0)
     nights.edit(name="near")
@@ -274,10 +274,10 @@ def a_night_is_killed(nights: Nights) -> None:
     code, printed, _ = preloaded.run(command, ROOT, os.environ, 300.0)
     assert (code, printed) == (-signal.SIGKILL, "")
     assert nights.git("status", "--porcelain") == ""
-    runs = run_folders.every(nights.shop.root / "runs")
+    runs = run_names.every(nights.shop.root / "runs")
     told = nights.rest_of_night("nothing new", 0, "--resume")
     assert "this night was cut short and continued: " in told
-    assert run_folders.every(nights.shop.root / "runs") == runs
+    assert run_names.every(nights.shop.root / "runs") == runs
 
 
 def the_disk_fills_and_the_device_dies(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:

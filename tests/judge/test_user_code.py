@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.execution.workers.worker_process import Worker
 from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Check, Fill, PythonFunction, Rule
@@ -85,7 +86,7 @@ def test_a_damaged_answer_is_none(
     out, before = dump(tmp_path, "out.1", [1, 2]), process.unanswered
     with monkeypatch.context() as patch:
         process._started(user_code._folders(fakes.case("double"), f"{module}:good"))
-        patch.setattr(process, "_wait", damaged)
+        patch.setattr(Worker, "next_message", damaged)
         failed = process.check(Check("python", f"{module}:good"), fakes.case("double"), out)
     assert (failed.same, failed.message, process.unanswered) == (False, "mine.py:good: a damaged message", before + 1)
 

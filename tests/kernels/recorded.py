@@ -51,11 +51,7 @@ def recorded(case: Case) -> Recorded:
     """Reads a case's baseline and fills its inputs anew."""
     baseline = baselines.BaselineStore(ROOT / "baselines").load(case.name)
     assert baseline is not None, f"{case.name} has no baseline: gpuregress run, then gpuregress accept"
-    filled = {
-        name: inputs.fill(buffer, read_dump=reader.read)
-        for name, buffer in case.buffers.items()
-        if buffer.fill is not None
-    }
+    filled = {name: inputs.fill(buffer) for name, buffer in case.buffers.items() if buffer.fill is not None}
     outputs = {name: reader.read(Path(dump.path)).array for name, dump in baseline.dumps.items()}
     assert set(outputs) == set(case.dump)
     return Recorded(case, filled, outputs)

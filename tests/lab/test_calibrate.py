@@ -21,9 +21,19 @@ F32, I32 = dtypes.parse("float32"), dtypes.parse("int32")
 X = np.random.default_rng(1).normal(size=100).astype(np.float32)
 
 
+class Given(calibrate.BufferResults):
+    """Results of a case that are in memory."""
+
+    def __init__(self, *results: object, kind: dtypes.ElementType = F32) -> None:
+        self.arrays = [np.asarray(result, kind.storage) for result in results]
+        super().__init__(kind.name, self.arrays[0].shape)
+
+    def read(self) -> list[calibrate.Array]:
+        return list(self.arrays)
+
+
 def fitted(*results: object, kind: dtypes.ElementType = F32) -> calibrate.RuleFit:
-    arrays = [np.asarray(result, kind.storage) for result in results]
-    return calibrate.fit_rule(kind, arrays[0].shape, arrays)
+    return calibrate.fit_rule([Given(*results, kind=kind)])
 
 
 def test_equal_bits_need_no_rule() -> None:
@@ -61,6 +71,26 @@ def test_in_any_order_with_rounding() -> None:
     assert actual.text == "{ulp: 2, order: any}"
 
 
+@pytest.mark.parametrize(
+    ("second", "text"),
+    [
+        (X * np.float32(1.001), "{rtol: 3.0e-03, atol: 0}"),
+        (np.nextafter(X, np.float32(9))[::-1], "{ulp: 4, order: any}"),
+        (X[::-1], "{ulp: 4, order: any}"),
+        (X, "{ulp: 4}"),
+    ],
+)
+def test_the_rule_of_a_buffer_holds_in_each_case(second: calibrate.Array, text: str) -> None:
+    """One case is off by two steps between floats, the other by something else."""
+    two_steps = np.nextafter(np.nextafter(X, np.float32(9)), np.float32(9))
+    actual = calibrate.fit_rule([Given(X, two_steps), Given(X, second)])
+    assert actual.text == text
+    assert actual.rule is not None
+    for other in (two_steps, second):
+        request = compare.ComparisonRequest("x", F32, X.shape, actual.rule)
+        assert compare.compare(request, X, np.ascontiguousarray(other)).same
+
+
 def test_integers_have_no_steps() -> None:
     values = np.arange(1000, 1100)
     assert fitted(values, values + 1, kind=I32).text == "{rtol: 0, atol: 2.0e+00}"
@@ -86,9 +116,7 @@ def test_the_rule_holds_for_every_pair_both_ways(values: list[float], steps: int
 
 
 def test_a_rule_that_a_job_may_not_have_is_not_proposed() -> None:
-    half = dtypes.parse("float16")
-    actual = calibrate.fit_rule(half, (2,), [np.array([1.0, 3.0], "<f2"), np.array([1.0, 5.0], "<f2")])
-    assert actual.rule is None
+    assert fitted([1.0, 3.0], [1.0, 5.0], kind=dtypes.parse("float16")).rule is None
 
 
 def run(bench: Bench, *cases: Case) -> Calibration:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpuregress.foundation.records import (
+    JobOwner,
     LackingDevice,
     NightChanges,
     NightFailure,
@@ -41,6 +42,14 @@ def test_the_first_line_tells_what_changed() -> None:
     assert first == (
         "1 new failure: n; 2 still failing (since 20 Nov, at 8eb0c1f), 1 fixed, 1 slower, 1 near its tolerance"
     )
+
+
+def test_the_part_of_an_owner_fails_with_a_case_that_is_newly_flaky_and_not_with_one_in_quarantine() -> None:
+    tonight = night(case("a/n=1", "differ"), case("b/n=1", "differ"))
+    flaky = NightRemark("a/n=1", "its verdict changes", is_new=True), NightRemark("b/n=1", "its verdict changes")
+    owners = JobOwner("a", "ada@example.org"), JobOwner("b", "bea@example.org")
+    summary = replace(tonight, changes=NightChanges(flaky=flaky, owners=owners))
+    assert [morning.of_owner(summary, owner.address).exit_code for owner in owners] == [1, 0]
 
 
 def test_a_new_failure_has_its_name_and_its_diagnosis_in_one_line() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from gpuregress.foundation import clock
-from gpuregress.foundation.errors import StorageError
+from gpuregress.foundation.errors import ClusterLost, StorageError
 from gpuregress.foundation.records import (
     Case,
     DeviceInfo,
@@ -14,10 +14,13 @@ from gpuregress.foundation.records import (
     NightPoint,
     Observations,
     Outcome,
+    Program,
     Since,
     TimingComparison,
+    Verdict,
 )
 from gpuregress.gpu.records import replace
+from gpuregress.judge.judge import Judge
 from gpuregress.session import accepting, earlier_nights, repository
 from gpuregress.session.events import Event, Started
 from gpuregress.session.runs import history_entry
@@ -227,6 +230,28 @@ def test_a_night_of_cases_in_quarantine_passes_unless_its_device_is_lost(
     assert summary.changes is not None
     assert (sorted(summary.changes.quarantined), summary.exit_code) == (["fake/double"], code)
     assert [point.flaky for point in points(bench)] == [0, 0, 0, 1, 1]
+
+
+def test_a_night_that_is_cut_short_fails_although_a_case_is_in_quarantine(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flaky, last = fakes.case("double"), fakes.case("double", name="fake/last")
+    bench.run(flaky)
+    accepting.accept(bench.project)
+    for at, status in enumerate(("pass", "differ", "pass", "differ")):
+        record(bench, at, case("fake/double", status, revision=flaky.revision))
+    monkeypatch.setenv(clock.VARIABLE, "2026-11-23T02:00:00+00:00")
+    verdict_of = Judge.verdict
+
+    def verdict(judge: Judge, case: Case, programs: Sequence[Program], outcome: Outcome) -> Verdict:
+        if case.name == "fake/last":
+            raise ClusterLost("the scheduler is gone")
+        return verdict_of(judge, case, programs, outcome)
+
+    monkeypatch.setattr(Judge, "verdict", verdict)
+    summary = bench.run(flaky, last, kind="nightly")
+    assert summary.changes is not None
+    assert (sorted(summary.changes.quarantined), summary.state, summary.exit_code) == (["fake/double"], "cut short", 4)
 
 
 def test_the_owners_of_a_job_that_is_gone_are_those_of_the_night_before(

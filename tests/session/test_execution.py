@@ -197,8 +197,14 @@ def test_a_known_failure_does_not_fail_the_run_until_its_day(bench: Bench, monke
     bench.run(fakes.case("twice", name="fake/a"))
     accepting.accept(bench.project)
     failing = fakes.case("twice_and_a_bit", name="fake/a", settings=KNOWN)
-    monkeypatch.setenv(clock.VARIABLE, "2026-12-23T12:00:00+00:00")
-    summary = bench.run(failing, kind="nightly")
+    monkeypatch.setenv(clock.VARIABLE, "2026-12-23T23:30:00+00:00")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")  # where it is the 24th
+    time.tzset()
+    try:
+        summary = bench.run(failing, kind="nightly")
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
     (known,) = summary.verdicts
     assert (known.status, summary.exit_code) == ("skip", 0)
     assert known.reason.startswith("known failing until 2026-12-24 (the new driver): differ: out: ")

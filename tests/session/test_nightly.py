@@ -17,6 +17,7 @@ from gpuregress.session.nightly import NightTerms
 from gpuregress.session.run_request import RunRequest
 from gpuregress.session.runs import journal, run_folders
 from gpuregress.store.baselines import BaselineStore
+from gpuregress.store.dumps import run_names
 from tests import fakes
 from tests.session.bench import Bench
 from tests.waiting import wait_until
@@ -85,7 +86,7 @@ def test_a_night_runs_on_every_device_that_the_jobs_name(bench: Bench, monkeypat
     cases = (named("fake/both", "cpu", "cuda"), named("fake/cpu", "cpu"))
     both = on_devices(bench, monkeypatch, {"cpu", "cuda"}, *cases)
     assert [one.case for one in both.verdicts] == ["fake/both [cuda]", "fake/both [cpu]", "fake/cpu [cpu]"]
-    folders = run_folders.every(bench.project.runs)
+    folders = run_names.every(bench.project.runs)
     assert [list(journal.read(folder).judged) for folder in folders] == [["fake/both"], ["fake/both", "fake/cpu"]]
     last = missing_cases.last_night(bench.project)
     assert ((last.run, *last.others), last.devices) == (tuple(one.name for one in folders), ("cuda", "cpu"))
@@ -114,13 +115,13 @@ def test_a_night_that_was_killed_before_its_second_device_is_continued_there(
 ) -> None:
     cases = (named("fake/a", "cpu", "cuda"), named("fake/b", "cpu", "cuda"))
     on_devices(bench, monkeypatch, {"cpu", "cuda"}, *cases)
-    first, second = run_folders.every(bench.project.runs)
+    first, second = run_names.every(bench.project.runs)
     path = second / journal.FILE
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
     (second / run_folders.RESULTS).unlink()
     again = on_devices(bench, monkeypatch, {"cpu", "cuda"}, *cases, resume=True)
     assert [one.case for one in again.verdicts] == ["fake/a [cuda]", "fake/b [cuda]", "fake/a [cpu]", "fake/b [cpu]"]
-    assert [folder.name for folder in run_folders.every(bench.project.runs)] == [first.name, second.name]
+    assert [folder.name for folder in run_names.every(bench.project.runs)] == [first.name, second.name]
     assert journal.read(second).state == "finished"
 
 

@@ -45,6 +45,11 @@ def test_the_attribute_may_stand_before_void() -> None:
     assert _one("__global__ __launch_bounds__(128) void k(float2 v);").parameters[0].type == "float2"
 
 
+@pytest.mark.parametrize("head", ["void BOUNDS(256, N)", "BOUNDS(256) void", "BOUNDS() static void"])
+def test_a_macro_before_the_name_may_have_arguments(head: str) -> None:
+    assert _one(f"__global__ {head} k(int n) MORE(1) {{}}").parameters[0].name == "n"
+
+
 def test_names_are_optional_and_types_may_be_qualified() -> None:
     actual = _one("__global__ void k(unsigned long long, std::size_t n, const Params p, float const * const q, ns::T);")
     assert [(parameter.name, parameter.type) for parameter in actual.parameters] == [

@@ -20,7 +20,7 @@ from gpuregress.execution.cluster.messages import SentFile
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError, StorageError
 from gpuregress.foundation.records import Task
-from gpuregress.jobs.inputs.file_names import split_member
+from gpuregress.jobs.inputs import split_member
 from gpuregress.toolchain import cache, programs
 
 LIMIT_BYTES = 8 << 30

@@ -35,7 +35,6 @@ from gpuregress.gpu import schedules
 from gpuregress.gpu.base import LaunchReport, Memory
 from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.jobs import inputs
-from gpuregress.store.dumps import reader
 
 _MOST_CODES = 20
 
@@ -179,9 +178,9 @@ class CaseRuns(MutableRecord):
     def fill(self, buffer: Buffer) -> Array:
         """Compute the contents of a buffer; a function of the user has its own time limit."""
         if buffer.fill is None or buffer.fill.kind != "python":
-            return inputs.fill(buffer, read_dump=reader.read)
+            return inputs.fill(buffer)
         self.launcher.entering("computing")
-        array = inputs.fill(buffer, read_dump=reader.read)
+        array = inputs.fill(buffer)
         self.launcher.entering("preparing")
         return array
 

@@ -35,30 +35,41 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuregress.foundation import errors
-from gpuregress.foundation.errors import CodeLine, CompileError, GpuregressError, HarnessError, UnknownNames
+from gpuregress.foundation.errors import (
+    CodeLine,
+    FaultLocation,
+    GpuregressError,
+    HarnessError,
+    KernelFault,
+    UnknownNames,
+)
 from gpuregress.foundation.records import from_json, to_plain
 
 Message = dict[str, Any]
 
 
+_ERROR_FACTS: dict[str, Any] = {
+    "source_line": CodeLine | None,
+    "log": str,
+    "missing_headers": tuple[str, ...],
+    "needs": str,
+    "standard": str,
+    "kind": str,
+    "details": tuple[str, ...],
+    "sticky": bool,
+    "location": FaultLocation,
+}
+"""Attributes of errors that go with them, where an error has them, and their types."""
+
+
 def encode_error(error: GpuregressError) -> Message:
     """Encode an error as a message; see `decode_error`."""
-    names = error.messages if isinstance(error, UnknownNames) else {}
-    of_compiler: Message = {}
-    if isinstance(error, CompileError):
-        of_compiler = {
-            "log": error.log,
-            "missing_headers": error.missing_headers,
-            "standard": error.standard,
-            "needs": error.needs,
-        }
     return {
         "say": "failed",
         "error": errors.public_name(error),
         "message": str(error),
-        "source_line": error.source_line,
-        "names": names,
-        **of_compiler,
+        "names": error.messages if isinstance(error, UnknownNames) else {},
+        "facts": {name: getattr(error, name) for name in _ERROR_FACTS if hasattr(error, name)},
     }
 
 
@@ -66,16 +77,10 @@ def decode_error(message: Message) -> GpuregressError:
     """Return the error of a message of `encode_error`."""
     if message["names"]:
         return UnknownNames(message["names"])
-    kind: type[GpuregressError] = getattr(errors, message["error"])
-    line = message["source_line"]
-    if line is not None:
-        line = from_json(CodeLine, line)
-    decoded = kind(message["message"], source_line=line)
-    if isinstance(decoded, CompileError):
-        decoded.log = message["log"]
-        decoded.missing_headers = tuple(message["missing_headers"])
-        decoded.standard = message["standard"]
-        decoded.needs = message["needs"]
+    kind, text = getattr(errors, message["error"]), message["message"]
+    decoded: GpuregressError = KernelFault("", text) if kind is KernelFault else kind(text)
+    for name, value in message["facts"].items():
+        setattr(decoded, name, from_json(_ERROR_FACTS[name], value))
     return decoded
 
 
@@ -183,6 +188,16 @@ class Channel:
             self._request = str(request)
             return True
         return request == self._request or (request == "" and message.get("say") in _UNASKED)
+
+
+def of_child(descriptor: int) -> Channel:
+    """The channel of a child process; what the child starts does not inherit it.
+
+    Args:
+        descriptor: of the socket, as the child's command line has it.
+    """
+    os.set_inheritable(descriptor, False)
+    return Channel(socket.socket(fileno=descriptor), serves=True)
 
 
 _UNASKED = ("ready", "refused")

@@ -12,7 +12,6 @@ import faulthandler
 import importlib
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -25,7 +24,7 @@ from gpuregress.execution import device_registry
 from gpuregress.execution.cuda.context_start import ContextStart
 from gpuregress.execution.runner.execution import run_case
 from gpuregress.execution.workers import sanitize
-from gpuregress.execution.workers.channel import Channel
+from gpuregress.execution.workers.channel import Channel, of_child
 from gpuregress.foundation import process_state
 from gpuregress.foundation.errors import GpuregressError, LaunchStopped, ran_out
 from gpuregress.foundation.interrupts import die_with_parent
@@ -57,8 +56,7 @@ def main(
     die_with_parent()
     faulthandler.enable(all_threads=False)
     faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)  # says where it hung, and dies of it
-    channel = Channel(socket.socket(fileno=descriptor), serves=True)
-    os.set_inheritable(descriptor, False)
+    channel = of_child(descriptor)
     with ExitStack() as held:
         try:
             if driver_start is not None:

@@ -12,13 +12,12 @@ after a crash, the folder "" where headers are not precompiled. Child to parent:
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpuregress.execution.workers.channel import Channel, encode_error
+from gpuregress.execution.workers.channel import encode_error, of_child
 from gpuregress.foundation import process_state
 from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import die_with_parent
@@ -32,8 +31,7 @@ def main(descriptor: int) -> None:
     Args:
         descriptor: of the channel's socket.
     """
-    channel = Channel(socket.socket(fileno=descriptor), serves=True)
-    os.set_inheritable(descriptor, False)
+    channel = of_child(descriptor)
     while (message := channel.receive()) is not None:
         source = from_json(Source, message["source"])
         precompiled = None

@@ -7,26 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import selectors
-import signal
-import socket
-import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Protocol, Self
+from typing import Protocol, Self
 
-from gpuregress.execution.workers import worker_process
-from gpuregress.execution.workers.channel import Channel, Message, decode_error
+from gpuregress.execution.workers.channel import Message, decode_error
 from gpuregress.execution.workers.watchdog import Phase, patience
-from gpuregress.execution.workers.worker_process import death_of
+from gpuregress.execution.workers.worker_process import DeviceSlot, Worker, death_of
+from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompilerStopped, GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Program, Source, from_json
+from gpuregress.foundation.wording import joined
 from gpuregress.gpu.records import MutableRecord
 from gpuregress.toolchain.python_kernels import compiler
 
@@ -75,27 +71,21 @@ COMPILING_S = 900.0
 _COMMAND = (sys.executable, "-P", "-m", "gpuregress.execution.workers.compile_child")
 _STEERING = ("NVRTC_", "NVVM_", "NV_NVVM", "LIBNVVM_", "EDG_", *compiler.STEERING)
 """Environment variables that the compiler reads: they are in no cache's key."""
-
-_TAIL_BYTES = 4096
 _DYING_S = 1.0
-_CLOSING_S = 5.0
 
 
 class _Compiler(MutableRecord):
     """One compiler process.
 
     Attributes:
-        channel: to it.
-        captured: what it prints.
+        worker: the process.
         key: what it compiles, None where it is free.
         source: of that key.
         deadline: when that must be over, seconds of time.monotonic.
         user_folder: the folder of the Python sources that it has imported.
     """
 
-    process: subprocess.Popen[bytes]
-    channel: Channel
-    captured: IO[bytes]
+    worker: Worker
     key: str | None = None
     source: Source | None = None
     deadline: float = 0.0
@@ -135,6 +125,9 @@ class CompilerPool:
         self._waiting: deque[tuple[str, Source]] = deque()
         self._crashed: set[str] = set()
         self._compilers: list[_Compiler] = []
+        self._started = 0
+        self._held = contextlib.ExitStack()
+        self._scratch: Path | None = None
         self._selector = selectors.EpollSelector()
         if stop is not None:
             self._selector.register(stop, selectors.EVENT_READ, None)
@@ -212,6 +205,7 @@ class CompilerPool:
             self._end(process)
         self._waiting.clear()
         self._selector.close()
+        self._held.close()
 
     # --- one process --------------------------------------------------------------------------------------------------
 
@@ -237,7 +231,7 @@ class CompilerPool:
                     "again": is_again,
                     "precompiled": str(self._precompiled or ""),
                 }
-                process.channel.send(request, timeout_s=self._limit_s)
+                process.worker.channel.send(request, timeout_s=self._limit_s)
 
     def _free_process(self, folder: str) -> _Compiler | None:
         """Find or start a process that has imported no module of another folder; None while all are busy."""
@@ -252,26 +246,18 @@ class CompilerPool:
         return self._start()
 
     def _start(self) -> _Compiler:
-        ours, theirs = socket.socketpair()
-        captured = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process has ended
-        with theirs:
-            process = subprocess.Popen(
-                [*self._command, "--channel", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=captured,
-                stderr=captured,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-                env={name: text for name, text in os.environ.items() if not name.startswith(_STEERING)},
-            )
-        started = _Compiler(process, Channel(ours), captured)
+        self._started += 1
+        self._scratch = self._scratch or self._held.enter_context(storage.scratch())
+        unset = tuple(name for name in os.environ if name.startswith(_STEERING))
+        slot = DeviceSlot("cpu", "the compiler", unset=unset)
+        started = _Compiler(Worker(slot, self._command, self._scratch / f"compiler-{self._started}.txt"))
         self._compilers.append(started)
-        self._selector.register(started.channel, selectors.EVENT_READ, started)
+        self._selector.register(started.worker.channel, selectors.EVENT_READ, started)
         return started
 
     def _on_message(self, sender: _Compiler) -> list[tuple[str, Program | GpuregressError]]:
         try:
-            messages, alive = sender.channel.available()
+            messages, alive = sender.worker.messages()
         except HarnessError as error:
             key = sender.key or ""
             self._end(sender)
@@ -281,10 +267,9 @@ class CompilerPool:
             sender.key = None
         if not alive:
             # The exit code tells a crash from a kill, and comes a moment after the end of the channel.
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                sender.process.wait(_DYING_S)
+            sender.worker.wait(_DYING_S)
             if sender.key is not None and sender.source is not None:
-                death = _death(sender, sender.source)
+                death = _death(sender.worker, sender.source)
                 is_first = sender.key not in self._crashed and sender.source.python is None
                 if isinstance(death, CompilerStopped) and is_first:
                     self._crashed.add(sender.key)
@@ -297,13 +282,8 @@ class CompilerPool:
 
     def _end(self, ended: _Compiler) -> None:
         self._compilers.remove(ended)
-        self._selector.unregister(ended.channel)
-        ended.channel.close()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(ended.process.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            ended.process.wait(_CLOSING_S)
-        ended.captured.close()
+        self._selector.unregister(ended.worker.channel)
+        ended.worker.kill()
 
 
 def _result(message: Message) -> Program | GpuregressError:
@@ -312,19 +292,13 @@ def _result(message: Message) -> Program | GpuregressError:
     return decode_error(message)
 
 
-def _death(ended: _Compiler, source: Source) -> GpuregressError:
+def _death(worker: Worker, source: Source) -> GpuregressError:
     """Describe a process that ended while it compiled; a crash is mostly the source's fault."""
-    code = ended.process.returncode
-    ended.captured.seek(0)
-    printed = ended.captured.read()[-_TAIL_BYTES:].decode(errors="replace").splitlines()
-    is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    why = worker_process.cause_of_exit(code, printed, Phase.PREPARING, is_limited=is_limited).why
-    what = f"{Path(source.path).name}: the compiler's process {death_of(code)}"
-    if why:
-        what += f": {why}"
-    lines = [line.strip() for line in printed if line.strip()]
-    if lines:
-        what += f": {lines[-1]}"
+    why = worker.cause(Phase.PREPARING).why
+    code, tail = worker.process.returncode, worker.tail()
+    what = joined(": ", Path(source.path).name, f"the compiler's process {death_of(code)}", why)
+    if tail:
+        what += f": {tail[-1].strip()}"
     if code is not None and code < 0 and not why:
         return CompilerStopped(what)
     return HarnessError(what)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import faulthandler
 import mmap
 import os
-import socket
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -21,9 +20,9 @@ import numpy as np
 
 from gpuregress.execution import device_registry as registry
 from gpuregress.execution.runner.launcher import pack
-from gpuregress.execution.workers.channel import Channel, encode_error
-from gpuregress.execution.workers.direct_messages import CallFault, Contents, LaunchCall, LaunchResult
-from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, KernelFault, ran_out
+from gpuregress.execution.workers.channel import Channel, encode_error, of_child
+from gpuregress.execution.workers.direct_messages import Contents, LaunchCall, LaunchResult
+from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, ran_out
 from gpuregress.foundation.interrupts import die_with_parent
 from gpuregress.foundation.records import from_json
 from gpuregress.gpu.base import Device, DeviceModule, Memory
@@ -44,9 +43,8 @@ def main(arguments: Sequence[str], opener: Opener = registry.open_device) -> int
     die_with_parent()
     faulthandler.enable()
     descriptor, connection = (int(arguments[arguments.index(name) + 1]) for name in ("--memory", "--channel"))
-    for inherited in (descriptor, connection):
-        os.set_inheritable(inherited, False)
-    channel = Channel(socket.socket(fileno=connection), serves=True)
+    os.set_inheritable(descriptor, False)
+    channel = of_child(connection)
     name = arguments[arguments.index("--channel") + 2]
     with ExitStack() as held:
         try:
@@ -92,16 +90,6 @@ def _serve(channel: Channel, device: Device, memory: SharedMemory) -> None:
             channel.send({"say": "done", "report": report})
         except (BrokenPipeError, ConnectionResetError):
             return  # the parent is gone
-        except KernelFault as fault:
-            call_fault = CallFault(
-                fault.kind,
-                str(fault),
-                details=fault.details,
-                sticky=fault.sticky,
-                location=fault.location,
-                source_line=fault.source_line,
-            )
-            channel.send({"say": "fault", "fault": call_fault})
         except GpuregressError as error:
             channel.send(encode_error(error))
         except Exception as error:  # noqa: BLE001 - a bug of ours ends one launch, not the process

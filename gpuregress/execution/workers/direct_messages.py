@@ -4,14 +4,12 @@ Parent to child: `{"do": "launch", "call": LaunchCall}`. Child to parent, over `
 
     {"say": "ready", "device": DeviceInfo}       once, before any call; or `refused`, as a worker
     {"say": "phase", "phase": "launching"}       the launch begins: its clock starts; or `trying`, as a worker
-    {"say": "done", "report": LaunchResult}        the outputs are in the shared memory
-    {"say": "fault", "fault": CallFault}
-    {"say": "failed", …}                           as `channel.encode_error` has it
+    {"say": "done", "report": LaunchResult}      the outputs are in the shared memory
+    {"say": "failed", …}                         as `channel.encode_error` has it
 """
 
 from __future__ import annotations
 
-from gpuregress.foundation.errors import CodeLine, FaultLocation
 from gpuregress.foundation.records import Argument, Dim3, LaunchShape, Program
 from gpuregress.gpu.records import Record
 
@@ -75,17 +73,6 @@ class LaunchResult(Record):
     elapsed_ms: float
     output: str = ""
     instructions: int | None = None
-
-
-class CallFault(Record):
-    """A fault of the kernel, as `errors.KernelFault` has it."""
-
-    kind: str
-    message: str
-    details: tuple[str, ...] = ()
-    sticky: bool = False
-    location: FaultLocation = FaultLocation()
-    source_line: CodeLine | None = None
 
 
 def laid_out(sizes: list[int]) -> tuple[list[int], int]:

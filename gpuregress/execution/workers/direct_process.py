@@ -5,30 +5,25 @@ A kernel that crashes, hangs or loses the GPU ends this process, never the calle
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
-import resource
-import select
 import shutil
-import signal
 import sys
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.execution.workers import worker_process
-from gpuregress.execution.workers.channel import Message, decode_error
-from gpuregress.execution.workers.direct_messages import CallFault, LaunchCall, LaunchResult
-from gpuregress.execution.workers.watchdog import PREPARING_S, STARTING_S, TRYING_S, Phase
-from gpuregress.execution.workers.worker_process import DeviceSlot, Worker
+from gpuregress.execution.workers import unfinished_cases
+from gpuregress.execution.workers.channel import decode_error
+from gpuregress.execution.workers.direct_messages import LaunchCall, LaunchResult
+from gpuregress.execution.workers.watchdog import STARTING_S, Phase
+from gpuregress.execution.workers.worker_process import DeviceSlot, Worker, WorkerEnded, WorkerLate
 from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, KernelFault, KernelTimeout
 from gpuregress.foundation.records import from_json
 from gpuregress.gpu.records import replace
@@ -38,14 +33,7 @@ Bytes = npt.NDArray[np.uint8]
 _COMMAND = (sys.executable, "-P", "-m", "gpuregress.execution.workers.direct_child")
 KEPT_BYTES = 64 << 20
 """Shared memory that is kept from call to call."""
-
-
-class _Ended(Exception):
-    """The process ended."""
-
-
-class _Late(Exception):
-    """A phase took longer than its limit."""
+_DYING_S = 10.0
 
 
 @dataclass(slots=True)
@@ -57,9 +45,6 @@ class _Child:
     folder: Path
     size: int = 0
     memory: mmap.mmap | None = None
-    phase: Phase = Phase.STARTING
-    is_ready: bool = False
-    messages: deque[Message] = field(default_factory=deque)
 
 
 class LaunchProcess:
@@ -112,8 +97,7 @@ class LaunchProcess:
         child, self._child = self._child, None
         if child is None or self._owner != os.getpid():
             return
-        child.worker.signal(signal.SIGKILL)
-        child.worker.end(0.0)
+        child.worker.kill()
         os.close(child.descriptor)
         shutil.rmtree(child.folder, ignore_errors=True)
 
@@ -121,7 +105,7 @@ class LaunchProcess:
         """Whether the process waits for the next call after an error, and its device is well."""
         if isinstance(error, KernelFault) and error.sticky:
             return False
-        return self._child is not None and self._child.phase is Phase.IDLE
+        return self._child is not None and self._child.worker.watch.phase is Phase.IDLE
 
     def _call(
         self, call: LaunchCall, fill: Callable[[Bytes], None], take: Callable[[Bytes], None], timeout_s: float
@@ -132,10 +116,11 @@ class LaunchProcess:
             memory = _grown(child, call.memory)
             fill(memory)
             try:
-                report = _run(child, replace(call, memory=child.size), timeout_s, is_tried=is_tried)
-            except _Late:
-                if child.phase is not Phase.TRYING or is_tried:
-                    raise _overdue(call, child.phase, timeout_s) from None
+                report = _run(child.worker, replace(call, memory=child.size), timeout_s, is_tried=is_tried)
+            except WorkerLate:
+                phase = child.worker.watch.phase
+                if phase is not Phase.TRYING:
+                    raise _overdue(call, phase, timeout_s) from None
             else:
                 take(memory)
                 del memory
@@ -178,61 +163,27 @@ def _shrunk(child: _Child) -> None:
         os.ftruncate(child.descriptor, 0)
 
 
-def _run(child: _Child, call: LaunchCall, timeout_s: float, *, is_tried: bool) -> LaunchResult:
+def _run(worker: Worker, call: LaunchCall, timeout_s: float, *, is_tried: bool) -> LaunchResult:
     """Send a call, and wait for its end."""
-    deadline = time.monotonic() + PREPARING_S
-    if not child.is_ready:
-        deadline = time.monotonic() + STARTING_S
-        if (message := _received(child, deadline))["say"] == "refused":
-            raise DeviceError(message["message"])
-        child.is_ready = True
-        deadline = time.monotonic() + PREPARING_S
-    child.phase = Phase.PREPARING
+    watch = worker.watch
     try:
-        child.worker.channel.send({"do": "launch", "call": call}, timeout_s=STARTING_S)
-        while (message := _received(child, deadline))["say"] == "phase":
-            child.phase = Phase(message["phase"])
-            limit_s = timeout_s
-            if child.phase is Phase.TRYING and not is_tried:
-                limit_s = min(timeout_s, TRYING_S)
-            deadline = time.monotonic() + limit_s
-    except (_Ended, BrokenPipeError, ConnectionResetError):
-        raise _death(child, call) from None
-    child.phase = Phase.IDLE
-    return _answer(message)
-
-
-def _received(child: _Child, deadline: float) -> Message:
-    """The next message of the process."""
-    channel = child.worker.channel
-    while not child.messages:
-        messages, is_open = channel.available()
-        child.messages += messages
-        if messages:
-            break
-        if not is_open:
-            with contextlib.suppress(Exception):
-                child.worker.process.wait(10.0)
-            raise _Ended
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([channel], [], [], left)[0]:
-            raise _Late
-    return child.messages.popleft()
-
-
-def _answer(message: Message) -> LaunchResult:
+        if not worker.ready:
+            message = worker.next_message()
+            if message["say"] == "refused":
+                raise DeviceError(message["message"])
+            worker.ready = True
+        watch.enter(Phase.PREPARING, time.monotonic())
+        worker.channel.send({"do": "launch", "call": call}, timeout_s=STARTING_S)
+        while (message := worker.next_message())["say"] == "phase":
+            phase = Phase(message["phase"])
+            if phase is Phase.TRYING and is_tried:
+                phase = Phase.LAUNCHING
+            watch.enter(phase, time.monotonic(), timeout_s)
+    except (WorkerEnded, BrokenPipeError, ConnectionResetError):
+        raise _death(worker, call) from None
+    watch.enter(Phase.IDLE, time.monotonic())
     if message["say"] == "done":
         return from_json(LaunchResult, message["report"])
-    if message["say"] == "fault":
-        fault = from_json(CallFault, message["fault"])
-        raise KernelFault(
-            fault.kind,
-            fault.message,
-            details=fault.details,
-            sticky=fault.sticky,
-            location=fault.location,
-            source_line=fault.source_line,
-        )
     raise decode_error(message)
 
 
@@ -242,11 +193,12 @@ def _overdue(call: LaunchCall, phase: Phase, timeout_s: float) -> GpuregressErro
     return DeviceError(f"the process of the launch did not answer while {phase} it")
 
 
-def _death(child: _Child, call: LaunchCall) -> GpuregressError:
+def _death(worker: Worker, call: LaunchCall) -> GpuregressError:
     """Describe a process that ended; inside of a launch it is the kernel's fault, unless it was ended from outside."""
-    worker, phase = child.worker, child.phase
-    is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    cause = worker_process.cause_of_exit(worker.process.returncode, worker.output(), phase, is_limited=is_limited)
+    worker.wait(_DYING_S)
+    if not worker.ready:
+        return HarnessError(unfinished_cases.startup_error(worker))
+    cause = worker.cause(worker.watch.phase)
     why = f"{worker.death()} in {call.kernel}"
     if cause.why:
         why += f": {cause.why}"

@@ -250,7 +250,6 @@ class WorkerPool(CasePool):
         scratch: a folder for what workers print.
         command: starts a worker, the usual one where None; tests put a fake device here.
         stop: set when the user asks to stop.
-        first: a worker of the first slot that has been started before; it ends with the pool.
         tries_slow_code: run a case again, optimised, whose code is slow without; else its own limit holds at once.
         keeps_faulted: keep a worker whose kernel failed in a way that the CPU device checks before it happens.
     """
@@ -262,7 +261,6 @@ class WorkerPool(CasePool):
         *,
         command: Sequence[str] | None = None,
         stop: StopSignal | None = None,
-        first: Worker | None = None,
         tries_slow_code: bool = True,
         keeps_faulted: bool = False,
     ) -> None:
@@ -275,8 +273,6 @@ class WorkerPool(CasePool):
         self._stopped: dict[str, StoppedLaunch] = {}
         self._tries_slow_code = tries_slow_code
         self._keeps_faulted = keeps_faulted
-        if first is not None:
-            self._assign(self._slots[0], first)
 
     @property
     def is_lost(self) -> bool:
@@ -349,13 +345,9 @@ class WorkerPool(CasePool):
         if state.worker is None:
             self._started += 1
             captured = self._scratch / f"worker-{self._started}.txt"
-            return self._assign(state, Worker(state.slot, self._command, captured, after_fault=state.suspect))
+            state.worker = Worker(state.slot, self._command, captured, after_fault=state.suspect)
+            self._selector.register(state.worker.channel, selectors.EVENT_READ, state)
         return state.worker
-
-    def _assign(self, state: _SlotState, worker: Worker) -> Worker:
-        state.worker = worker
-        self._selector.register(worker.channel, selectors.EVENT_READ, state)
-        return worker
 
     # --- listening ----------------------------------------------------------------------------------------------------
 

@@ -6,11 +6,9 @@ It never started, crashed, was killed at a limit, or cannot be killed.
 from __future__ import annotations
 
 import contextlib
-import resource
 import time
 from pathlib import Path
 
-from gpuregress.execution.workers import worker_process
 from gpuregress.execution.workers.channel import Message
 from gpuregress.execution.workers.watchdog import LAUNCHES, Phase
 from gpuregress.execution.workers.worker_process import StoppedLaunch, Worker
@@ -50,8 +48,7 @@ def crashed(worker: Worker, task: Task) -> Outcome:
     """Return the outcome of a case whose worker died: a fault of its kernel only if that is the cause."""
     seconds = time.monotonic() - worker.began
     phase, tail = worker.watch.phase, worker.tail()
-    is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    cause = worker_process.cause_of_exit(worker.process.returncode, worker.output(), phase, is_limited=is_limited)
+    cause = worker.cause(phase)
     number, call = _unfinished_launch(task)
     where = f"in launch {number}, {call}" if number is not None else f"while {phase} the case"
     if phase is Phase.COMPUTING:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import resource
+import selectors
 import signal
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,8 +20,8 @@ from msgspec import field
 
 from gpuregress.execution.workers import watchdog, worker_spawn
 from gpuregress.execution.workers.channel import Channel, Message
-from gpuregress.execution.workers.watchdog import KILL_GRACE_S, LAUNCHES, Phase, Watch
-from gpuregress.foundation.interrupts import FROM_OUTSIDE
+from gpuregress.execution.workers.watchdog import KILL_GRACE_S, LAUNCHES, Phase, Watch, patience
+from gpuregress.foundation.interrupts import FROM_OUTSIDE, StopSignal
 from gpuregress.gpu.errors import CodeLine
 from gpuregress.gpu.records import Record
 
@@ -107,11 +110,21 @@ class DeviceSlot(Record):
         device: what the worker opens: `cpu`, `cuda:0`.
         label: its name in messages: `cuda:3` where CUDA_VISIBLE_DEVICES hides the others.
         environment: what is added to the worker's environment.
+        unset: variables that it does not inherit.
     """
 
     device: str
     label: str
     environment: Mapping[str, str] = field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+
+
+class WorkerEnded(Exception):
+    """The worker closed its channel."""
+
+
+class WorkerLate(Exception):
+    """The phase of the worker took longer than its limit."""
 
 
 def death_of(code: int | None) -> str:
@@ -167,6 +180,7 @@ class Worker:
         self.cpu_before_s = 0.0
         self._captured = captured
         self._before_task = 0
+        self._arrived: deque[Message] = deque()
         is_usual = command is None and not after_fault and not passed
         early = worker_spawn.take(slot.device, slot.environment) if is_usual else None
         if early is not None:
@@ -175,7 +189,13 @@ class Worker:
         else:
             with captured.open("wb") as sink:
                 started = worker_spawn.start(
-                    slot.device, slot.environment, sink.fileno(), command, after_fault=after_fault, passed=passed
+                    slot.device,
+                    slot.environment,
+                    sink.fileno(),
+                    command,
+                    after_fault=after_fault,
+                    passed=passed,
+                    unset=slot.unset,
                 )
         self.process = started.process
         self.channel = Channel(started.connection)
@@ -204,6 +224,33 @@ class Worker:
         """Return its messages since the last call, and whether the channel is still open."""
         return self.channel.available()
 
+    def next_message(self, stop: StopSignal | None = None) -> Message:
+        """Wait for its next message.
+
+        Args:
+            stop: set when the user asks to stop.
+
+        Raises:
+            WorkerEnded: it closed its channel.
+            WorkerLate: the time of its phase is over.
+            HarnessError: a message was damaged.
+            Interrupted: the user asked to stop.
+        """
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.channel, selectors.EVENT_READ)
+            if stop is not None:
+                selector.register(stop, selectors.EVENT_READ)
+            while not self._arrived:
+                messages, is_open = self.messages()
+                self._arrived += messages
+                if not messages and not is_open:
+                    raise WorkerEnded
+                if not messages and not selector.select(patience(self.watch.deadline)):
+                    raise WorkerLate
+                if stop is not None:
+                    stop.check()
+        return self._arrived.popleft()
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to its process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -217,6 +264,11 @@ class Worker:
             return math.inf
         user, system = stat.rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def cause(self, phase: Phase) -> Cause:
+        """Find the cause of its death in a phase."""
+        is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+        return cause_of_exit(self.process.returncode, self.output(), phase, is_limited=is_limited)
 
     def death(self) -> str:
         """Describe how the process ended."""
@@ -249,6 +301,11 @@ class Worker:
         self.channel.close()
         threading.Thread(target=self.end, name=f"end of worker {self.process.pid}", daemon=True).start()
 
+    def kill(self) -> None:
+        """End the process group at once."""
+        self.signal(signal.SIGKILL)
+        self.end(0.0)
+
     def end(self, grace_s: float = 2.0) -> bool:
         """End the process group: close the channel, then send SIGTERM, then SIGKILL.
 
@@ -259,14 +316,15 @@ class Worker:
             Whether the process is gone.
         """
         self.channel.close()
-        gone = self._wait(grace_s)
+        gone = self.wait(grace_s)
         if not gone:
             self.signal(signal.SIGTERM)
-            gone = self._wait(grace_s)
+            gone = self.wait(grace_s)
         self.signal(signal.SIGKILL)  # also for what it started itself
-        return gone or self._wait(KILL_GRACE_S)
+        return gone or self.wait(KILL_GRACE_S)
 
-    def _wait(self, seconds: float) -> bool:
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end of the process; return whether it is gone."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:

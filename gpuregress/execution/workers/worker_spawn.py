@@ -59,6 +59,7 @@ def start(
     *,
     after_fault: bool = False,
     passed: tuple[int, ...] = (),
+    unset: tuple[str, ...] = (),
 ) -> StartedWorker:
     """Start a worker process in a session of its own.
 
@@ -69,13 +70,17 @@ def start(
         command: what starts it; None: the usual one. The channel's descriptor and the device are appended.
         after_fault: the worker before it failed here.
         passed: further descriptors that it inherits.
+        unset: variables that it does not inherit.
     """
+    variables = {**LIBRARIES, **os.environ, **environment}
+    for name in unset:
+        variables.pop(name, None)
     ours, theirs = socket.socketpair()
     arguments = [*(command or COMMAND), "--channel", str(theirs.fileno()), device]
     if after_fault:
         arguments.append("--after-fault")
     with theirs:
-        process = _spawn(arguments, output, (theirs.fileno(), *passed), {**LIBRARIES, **os.environ, **environment})
+        process = _spawn(arguments, output, (theirs.fileno(), *passed), variables)
     return StartedWorker(process, ours, device, environment)
 
 

@@ -6,8 +6,6 @@ a tag, a value that contains itself or grows without bound through aliases, and 
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gpuregress.foundation.document.keys import MAX_SHOWN, Key
 from gpuregress.foundation.document.yaml_parser import parse_yaml
 from gpuregress.foundation.errors import JobError, JobErrors
+from gpuregress.foundation.storage.os_errors import open_file
 from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
@@ -104,9 +103,7 @@ def content(path: Path) -> bytes:
         JobErrors: it is too large, no regular file, in UTF-16, or cannot be read. It never waits for a pipe's writer.
     """
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise JobErrors((JobError(path, None, "", "cannot be read: not a regular file"),))
+        with open_file(path) as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -117,7 +114,3 @@ def content(path: Path) -> bytes:
     if data.startswith(_BYTE_ORDER_MARKS):
         raise JobErrors((JobError(path, None, "", "is written in UTF-16: save it as UTF-8"),))
     return data
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)

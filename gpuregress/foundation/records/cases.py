@@ -43,7 +43,7 @@ class KnownFailing(Sparse):
     """A failure that is known and tolerated for a while; any other failure of the case counts.
 
     Attributes:
-        until: the day from which on it fails again, ISO 8601.
+        until: the day in UTC from which on it fails again, ISO 8601.
         why: the reason.
         status: `differ`, `fault`, `timeout` or `error`, of source or a function that does not compile or run; of a
             verdict: the case's.
@@ -146,6 +146,8 @@ class CaseSettings(Sparse):
 
 TRIALS = 3
 """Runs on the device that explain a difference from the host, at most."""
+SWITCH_TRIALS = 200
+"""Runs under other schedules that explain a difference between two schedules, at most."""
 
 
 class ReferenceKernel(Record):
@@ -407,7 +409,7 @@ class Case(Record):
 
     @property
     def launch_numbers(self) -> int:
-        """Count the log numbers that it may take, with its repeats, samples, references and twins."""
+        """Count the log numbers that it may take at most, with all runs that it may be asked for or explained by."""
         if self.program is not None:
             return PROGRAM_LAUNCHES * (self.repeat + len(self.settings.schedules[1:]))
         runs = self.repeat + len(self.seeds)
@@ -419,4 +421,8 @@ class Case(Record):
             runs += len(self.variants.sources)
         for twin in self.settings.twins or ():
             runs += TRIALS if twin == "host" else 1
+        if self.settings.instruments.accuracy:
+            runs += 1  # for the source lines at which errors arise
+        if self.settings.schedules:
+            runs += len(self.settings.schedules[1:]) + 1 + SWITCH_TRIALS  # one of them watches all accesses
         return len(self.launches) * runs + sum(len(kernel.launches) for kernel in self.reference_kernels.values())

@@ -218,19 +218,24 @@ def _remove_if_left(path: Path, *, is_link: bool) -> None:
             return
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return
-        except OSError:  # a file system without locks
-            if not is_old:
+            if not _is_unheld(descriptor, is_old=is_old):
                 return
-        else:
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink()
         finally:
             os.close(descriptor)
+
+
+def _is_unheld(descriptor: int, *, is_old: bool) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return is_old
+    return True
 
 
 # --- atomic writes ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import struct
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
@@ -23,7 +23,7 @@ from gpuregress.foundation.storage.os_errors import disk_errors, open_file
 from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import Future
 
     from gpuregress.foundation.storage.atomic_writes import Bytes
 
@@ -53,7 +53,7 @@ class FrameWriter:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._pool = _pool()
+        self._pool = thread_pool(THREADS)
         self._text = bytearray()
         self._coming: deque[tuple[int, Future[bytes]]] = deque()
         self._table: list[tuple[int, int]] = []
@@ -100,10 +100,6 @@ class FrameWriter:
         entries = b"".join(_ENTRY.pack(*entry) for entry in self._table)
         self._file.write(_START.pack(_SKIPPABLE, len(entries) + _END.size) + entries)
         self._file.write(_END.pack(len(self._table), 0, _SEEKABLE))
-
-
-def _pool() -> ThreadPoolExecutor:
-    return thread_pool(THREADS)
 
 
 def _compress(text: bytes) -> bytes:
@@ -155,16 +151,16 @@ class Frames(Record):
             pass
         raise DumpError(f"{self.path}: frame {number + 1} of its {len(self)} is damaged; the file was edited or cut")
 
-    def pieces(self) -> Iterator[bytes]:
+    def pieces(self) -> Generator[bytes, None, None]:
         """Decompress all frames in order, some of them ahead in threads.
 
         Raises:
             DumpError: one is damaged.
             StorageError: one cannot be read.
         """
-        pool = _pool()
+        coming: deque[Future[bytes]] = deque()
+        pool = thread_pool(THREADS)
         try:
-            coming: deque[Future[bytes]] = deque()
             for number in range(len(self)):
                 coming.append(pool.submit(self.text, number))
                 if len(coming) > 2 * THREADS:

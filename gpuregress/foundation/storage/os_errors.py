@@ -51,7 +51,7 @@ def open_file(path: Path) -> BinaryIO:
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - for the caller; with an opener
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise OSError(errno.EINVAL, "it is not a file", str(path))
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     return file
 
 

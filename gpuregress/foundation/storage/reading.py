@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import xxhash
 
 from gpuregress.foundation.errors import DumpError, StorageError
-from gpuregress.foundation.json_form import from_json
+from gpuregress.foundation.json_form import from_json, to_json
+from gpuregress.foundation.storage.atomic_writes import write_atomic
 from gpuregress.foundation.storage.compressed import open_frames
 from gpuregress.foundation.storage.os_errors import disk_errors, open_file
+from gpuregress.gpu.records import Record
 
 R = TypeVar("R")
 _PIECE = 1 << 20
@@ -68,9 +71,20 @@ def read_record(path: Path, kind: type[R], advice: str, *, is_sealed: bool = Tru
         raise damaged(path, advice) from None
 
 
-def seal(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON document of ours with a digest of all its values; `read_record` refuses one that was changed."""
-    return {**document, _SEAL: _digest(document)}
+def write_record(path: Path, record: Record, *, durable: bool = True) -> None:
+    """Write a record as JSON with a digest of all its values; `read_record` refuses one that was changed.
+
+    Args:
+        path: the file.
+        record: the content.
+        durable: whether it is on disk afterwards.
+
+    Raises:
+        StorageError: no space, no permission.
+    """
+    document = to_json(record)
+    sealed = {**document, _SEAL: _digest(document)}
+    write_atomic(path, json.dumps(sealed, indent=1).encode(), durable=durable)
 
 
 def _unsealed(document: Any) -> Any:
@@ -113,6 +127,22 @@ def digest_file(path: Path) -> str:
         while size := file.readinto(piece):  # type: ignore[attr-defined] # of every binary file
             digest.update(piece[:size])
     return digest.hexdigest()
+
+
+def digest_unchanged(path: Path) -> str:
+    """Compute the digest of a file's text, or return that of its last reading, if its time and size are the same.
+
+    Raises:
+        StorageError: it is not there or cannot be read.
+    """
+    with disk_errors(path, "read"):
+        state = path.stat()
+    return _digest_in_state(path, (state.st_ino, state.st_size, state.st_mtime_ns))
+
+
+@lru_cache(maxsize=256)
+def _digest_in_state(path: Path, _state: tuple[int, ...]) -> str:
+    return digest_file(path)
 
 
 class RunningDigest:

@@ -9,26 +9,13 @@ from __future__ import annotations
 
 import hashlib
 
-from gpuregress.jobs.inputs import files
-from gpuregress.jobs.inputs.file_names import is_dump, split_member
+from gpuregress.jobs.inputs.files import array_dtype, dump_header, split_member
 from gpuregress.jobs.inputs.fill_check import fill_problem
 from gpuregress.jobs.inputs.fills import fill, same
 
-__all__ = ["array_dtype", "fill", "fill_problem", "is_dump", "same", "seed_for", "split_member"]
+__all__ = ["array_dtype", "dump_header", "fill", "fill_problem", "same", "seed_for", "split_member"]
 
 
 def seed_for(job_seed: int, buffer_name: str) -> int:
     """The seed of a buffer's fill: the first 8 bytes, little-endian, of SHA-256 of `SEED:NAME`."""
     return int.from_bytes(hashlib.sha256(f"{job_seed}:{buffer_name}".encode()).digest()[:8], "little")
-
-
-def array_dtype(text: str) -> str:
-    """The dtype of a `.npy` or an array of a `.npz`, as numpy names it; "" for other files and for records.
-
-    Raises:
-        HarnessError: the file cannot be read.
-    """
-    if split_member(text)[0].suffix not in (".npy", ".npz"):
-        return ""
-
-    return files.array_dtype(text)

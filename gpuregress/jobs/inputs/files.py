@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import zipfile
 from collections.abc import Callable
 from functools import lru_cache
@@ -14,17 +15,42 @@ import numpy.typing as npt
 
 from gpuregress.foundation import dtypes, usermodules
 from gpuregress.foundation.dtypes import ElementType
-from gpuregress.foundation.errors import HarnessError, UserCodeError
+from gpuregress.foundation.errors import GpuregressError, HarnessError, UserCodeError
 from gpuregress.foundation.numeric import conversion
 from gpuregress.foundation.numeric.conversion import NotRepresentable
 from gpuregress.foundation.records import Buffer, InputFile, PythonFunction
+from gpuregress.foundation.storage import is_compressed
 from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.inputs import text_files
-from gpuregress.jobs.inputs.file_names import is_dump, split_member
+from gpuregress.store.dumps import reader
+from gpuregress.store.dumps.files import Header
 
 Array = npt.NDArray[Any]
-ReadDump = Callable[[Path], Any]
+_MEMBER = re.compile(r"(?P<path>.+\.npz):(?P<member>[^:]+)", re.DOTALL)
+_DUMP = b"# gpuregress"
+
+
+def split_member(text: str) -> tuple[Path, str]:
+    """Split `x.npz:name` into the archive and the name of an array; "" for other files."""
+    match = _MEMBER.fullmatch(text)
+    return (Path(match["path"]), match["member"]) if match else (Path(text), "")
+
+
+def dump_header(text: str) -> Header | None:
+    """Read the type and shape of a dump, which may be compressed; None where a file does not begin as one.
+
+    Args:
+        text: the file's path, also of an array of an archive.
+
+    Raises:
+        OSError: it cannot be read.
+        GpuregressError: it is a dump, and damaged.
+    """
+    path = split_member(text)[0]
+    with path.open("rb") as file:
+        is_dump = file.read(len(_DUMP)) == _DUMP
+    return reader.read_header(path) if is_dump or is_compressed(path) else None
 
 
 class FileValues(Record):
@@ -40,7 +66,7 @@ class FileValues(Record):
     keep_nans: bool = False
 
 
-def load(buffer: Buffer, element: ElementType, read_dump: ReadDump | None) -> Array:
+def load(buffer: Buffer, element: ElementType) -> Array:
     """A buffer's contents from a file.
 
     Raises:
@@ -48,19 +74,18 @@ def load(buffer: Buffer, element: ElementType, read_dump: ReadDump | None) -> Ar
     """
     text = _path(buffer)
     try:
-        values = read(text, element, read_dump)
+        values = read(text, element)
     except HarnessError as error:
         raise HarnessError(f"buffer {buffer.name}: {error}") from None
     return shaped(buffer, element, values.array, text, keep_nans=values.keep_nans)
 
 
-def read(text: str, element: ElementType, read_dump: ReadDump | None) -> FileValues:
+def read(text: str, element: ElementType) -> FileValues:
     """Read the values of a dump, `.npy`, `.npz`, raw `.bin`, or text of numbers.
 
     Args:
         text: the file's path; `x.npz:name` is one array of an archive.
         element: of the buffer: of raw bytes, and of text, whose columns are its parts.
-        read_dump: `dump.reader.read`, for dumps.
 
     Raises:
         HarnessError: the file cannot be read, or is none of these.
@@ -73,13 +98,11 @@ def read(text: str, element: ElementType, read_dump: ReadDump | None) -> FileVal
             return FileValues(_npy(path))
         if path.suffix == ".npz":
             return FileValues(_npz(path, member))
-        if not is_dump(text):
+        if dump_header(text) is None:
             return FileValues(text_files.read(path, element))
     except (OSError, ValueError) as error:
         raise HarnessError(f"{path} cannot be read: {error}") from None
-    if read_dump is None:
-        raise HarnessError(f"{path} is a dump, and dumps cannot be read here")
-    loaded = read_dump(path)
+    loaded = reader.read(path)
     held = loaded.header.element_type
     array = loaded.array if held.name == element.name else _numbers(loaded.array, held, path)
     return FileValues(array, keep_nans=True)
@@ -156,7 +179,7 @@ def shaped(buffer: Buffer, element: ElementType, array: Array, origin: str, *, k
 
 
 def size_problem(buffer: Buffer, element: ElementType) -> str | None:
-    """Explain why a file other than a dump does not fit a buffer, from its size or header; None if it fits."""
+    """Explain why a file does not fit a buffer, from its size or header; None if it fits."""
     path, member = split_member(_path(buffer))
     count = math.prod(buffer.shape)
     try:
@@ -166,7 +189,8 @@ def size_problem(buffer: Buffer, element: ElementType) -> str | None:
                 return f"{path} has {size} bytes and {count} elements of {element.name} need {count * element.size}"
             return None
         if path.suffix not in (".npy", ".npz"):
-            return _text_problem(buffer, element, path)
+            header = dump_header(str(path))
+            return _text_problem(buffer, element, path) if header is None else _dump_problem(buffer, element, header)
         dtype, size = _held(path, member, path.stat().st_mtime_ns)
         is_whole = dtype == element.storage or dtype.kind in "cV"  # a value is an element, not a part
         needed = count if is_whole else count * len(element.parts)
@@ -174,6 +198,8 @@ def size_problem(buffer: Buffer, element: ElementType) -> str | None:
             return f"{path} holds {size} values and {list(buffer.shape)} of {element.name} needs {needed}"
     except (OSError, ValueError) as error:
         return f"{path} cannot be read: {error}"
+    except GpuregressError as error:
+        return str(error)
     return None
 
 
@@ -187,9 +213,23 @@ def _text_problem(buffer: Buffer, element: ElementType, path: Path) -> str | Non
     )
 
 
+def _dump_problem(buffer: Buffer, element: ElementType, header: Header) -> str | None:
+    held, count = header.element_type, math.prod(buffer.shape)
+    if header.count * len(held.parts) == count * len(element.parts):
+        return None
+    shape = ",".join(map(str, header.shape))
+    return f"{_path(buffer)} holds {held.name} [{shape}]; expected {list(buffer.shape)} of {buffer.dtype}"
+
+
 def array_dtype(text: str) -> str:
-    """See `inputs.array_dtype`."""
+    """The dtype of a `.npy` or an array of a `.npz`, as numpy names it; "" for other files and for records.
+
+    Raises:
+        HarnessError: the file cannot be read.
+    """
     path, member = split_member(text)
+    if path.suffix not in (".npy", ".npz"):
+        return ""
     try:
         dtype, _ = _held(path, member, path.stat().st_mtime_ns)
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Validation of fills against their buffers, without numpy: planning loads no numpy."""
+"""Validation of fills against their buffers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FARTHEST_SIGMAS = 8.3
 
 
 def fill_problem(buffer: Buffer) -> str | None:
-    """Explain why a fill does not fit its buffer; None if it fits or a file must be read to know."""
+    """Explain why a fill does not fit its buffer; None if it fits. Of files, only headers are read."""
     made = buffer.fill
     if made is None or made.kind == "python":
         return None

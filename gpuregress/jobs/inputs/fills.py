@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,12 +71,11 @@ FILLS: dict[str, Make | None] = {
 
 
 @float_environment.default()
-def fill(buffer: Buffer, *, read_dump: Callable[[Path], Any] | None = None) -> Array:
+def fill(buffer: Buffer) -> Array:
     """A buffer's contents before the first launch.
 
     Args:
         buffer: with a fill.
-        read_dump: `dump.reader.read`, for fills from a dump: a path → an object with an `array`.
 
     Returns:
         An array of the buffer's shape and its element type's storage dtype, padding zeroed.
@@ -90,11 +88,11 @@ def fill(buffer: Buffer, *, read_dump: Callable[[Path], Any] | None = None) -> A
         raise ValueError(f"{buffer.name} has no fill")
     element = dtypes.parse(buffer.dtype)
     if made.kind == "file":
-        return files.load(buffer, element, read_dump)
+        return files.load(buffer, element)
     if made.kind == "python":
         return files.call(buffer, element)
     if made.same is not None:
-        return same(buffer, fill(made.same, read_dump=read_dump))
+        return same(buffer, fill(made.same))
     problem = fill_problem(buffer)
     if problem:
         raise HarnessError(f"buffer {buffer.name}: {problem}")

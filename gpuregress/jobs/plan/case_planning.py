@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,14 +9,12 @@ from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.keys import show
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
-from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import Case, CaseSettings, Instruments, KnownFailing, ResourceLimits, TimingLoop
 from gpuregress.foundation.wording import suggestion
 from gpuregress.gpu import schedules
 from gpuregress.gpu.records import replace
-from gpuregress.jobs import inputs
 from gpuregress.jobs.plan import (
     buffer_usage,
     comparison_rules,
@@ -38,10 +35,8 @@ from gpuregress.jobs.spec.models.rules import DEVICE
 from gpuregress.jobs.spec.resolve import buffers as spec_buffers
 from gpuregress.jobs.spec.resolve import compilation, parameter_combinations, rules
 from gpuregress.jobs.spec.resolve import launches as spec_launches
-from gpuregress.jobs.spec.resolve.buffers import FillSources
 from gpuregress.jobs.spec.resolve.parameter_combinations import OverriddenScopes
 from gpuregress.jobs.spec.resolve.scope import Scope, mapping, record
-from gpuregress.store.dumps import reader
 from gpuregress.store.project import Project, default_memory
 from gpuregress.toolchain.build_options.database import CompileCommands
 
@@ -266,7 +261,7 @@ class _JobPlanning:
         further = variations.further(job, scope, seed, lambda number: self._inputs(scope, number, facts, function))
         if facts is None:
             return None
-        compiled = sources.of_case(self.file, facts, scope, launches, buffers)
+        compiled = sources.CaseSources(self.file, facts, scope, buffers).compiled(launches)
         if function is not None:
             compiled = tuple(replace(source, harness=function.harness) for source in compiled)
         if len(self.problems) or not compiled:
@@ -319,14 +314,14 @@ class _JobPlanning:
 
     def _limits(self) -> records.Limits:
         """Return the limits of a case: the command line's, the job's, the project's."""
-        limits, settings = self.job.limits, self.project.settings
+        limits, defaults = self.job.limits, self.project.settings.limits
         return records.Limits(
-            timeout=self.overrides.timeout or limits.timeout or settings.timeout,
-            memory=limits.memory or settings.memory or 0,
-            timeouts=limits.timeouts or settings.timeouts or 0,
+            timeout=self.overrides.timeout or limits.timeout or defaults.timeout,
+            memory=limits.memory or defaults.memory or 0,
+            timeouts=limits.timeouts or defaults.timeouts or 0,
             heap=limits.heap or records.DEFAULT_HEAP,
-            instructions=limits.instructions or settings.instructions,
-            time=limits.time or settings.time,
+            instructions=limits.instructions or defaults.instructions,
+            time=limits.time or defaults.time,
         )
 
     def _inputs(
@@ -334,9 +329,8 @@ class _JobPlanning:
     ) -> CaseInputs:
         """Plan the buffers and launches of a case under a seed; those of a function are the same under every seed."""
         scope = scope.with_seed(seed)
-        memory = self.job.limits.memory or self.project.settings.memory
-        fills = FillSources(lambda buffer: inputs.seed_for(seed, buffer), _fill_problem, self._earlier)
-        buffers = spec_buffers.buffers(self.file, scope, memory=memory or default_memory(), fills=fills)
+        memory = self.job.limits.memory or self.project.settings.limits.memory or default_memory()
+        buffers = spec_buffers.buffers(self.file, scope, memory=memory, seed=seed, earlier=self._earlier)
         if facts is not None:
             buffers = source_files.with_variables(buffers, facts.files, self.problems)
         self._prepare_status(scope, buffers)
@@ -434,27 +428,3 @@ class _JobPlanning:
             kernel=kernel,
             buffer=known.buffer or "",
         )
-
-
-def _fill_problem(buffer: records.Buffer) -> str | None:
-    """Explain why a fill does not fit its buffer; None if it fits. Only the header of a dump is read."""
-    options = buffer.fill.options if buffer.fill is not None else None
-    if not isinstance(options, records.InputFile):
-        return inputs.fill_problem(buffer)
-    path = Path(options.path)
-    try:
-        if path.suffix in (".npy", ".bin") or not inputs.is_dump(str(path)):
-            return inputs.fill_problem(buffer)
-    except OSError as error:
-        return f"{path} cannot be read: {error}"
-
-    try:
-        header = reader.read_header(path)
-    except GpuregressError as error:
-        return str(error)
-    held, needed = math.prod(header.shape), math.prod(buffer.shape)
-    has_as_many_numbers = held * len(header.element_type.parts) == needed * len(dtypes.parse(buffer.dtype).parts)
-    if has_as_many_numbers or (header.element_type.name == buffer.dtype and held == needed):
-        return None
-    shape = ",".join(map(str, header.shape))
-    return f"{path} holds {header.element_type.name} [{shape}]; expected {list(buffer.shape)} of {buffer.dtype}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Key
@@ -169,22 +169,11 @@ class _FunctionPlan:
                 self._scope.error((name,), f"is given here and in function.{name}: leave one out")
         kind: CallScope = job.scope or spec.scope
         key: Key = ("block",) if job.block else ("function", "block")
-        block = self._block(job.block or spec.block or list(_BLOCK), key)
+        block = spec_launches.block_extents(self._scope, job.block or spec.block or _BLOCK, key)
         for name in ("blocks", "shared_arrays"):
             if kind != "block" and name in spec.written:
                 self._scope.error(("function", name), "is for scope: block, where a whole block makes one call")
         return None if block is None else _Form(kind, block)
-
-    def _block(self, extents: Sequence[int | float | str], key: Key) -> Dim3 | None:
-        block = spec_launches.dim3(spec_launches.axis_counts(self._scope, extents, key, "threads"))
-        if block is None:
-            return None
-        threads = math.prod(block)
-        if threads > spec_launches.MAX_THREADS or block[2] > spec_launches.MAX_BLOCK[2]:
-            text = f"{' x '.join(map(str, block[: len(extents)]))} is {threads} threads"
-            limits = f"a block has at most {spec_launches.MAX_THREADS}, and 64 along z"
-            self._scope.refuse(key, f"{text}: {limits}", *extents)
-        return block
 
     def _shared_arrays(self) -> dict[str, int]:
         arrays: dict[str, int] = {}

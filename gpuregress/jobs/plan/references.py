@@ -22,7 +22,7 @@ from gpuregress.jobs.spec.resolve.buffers import FindEarlier, data_file
 from gpuregress.jobs.spec.resolve.scope import Scope, existing_user_function
 from gpuregress.store import remote
 from gpuregress.store.baselines import BaselineStore
-from gpuregress.store.dumps import reader, run_names
+from gpuregress.store.dumps import run_names
 from gpuregress.store.dumps.files import Header
 from gpuregress.store.project import Project
 
@@ -100,8 +100,8 @@ def _check_file(scope: Scope, key: Key, path: str, buffer: records.Buffer, rule:
     as_fill = replace(buffer, fill=records.Fill("file", records.InputFile(path), 0))
     dtype = ""
     try:
-        if inputs.is_dump(path):
-            header = reader.read_header(Path(path))
+        header = inputs.dump_header(path)
+        if header is not None:
             problem = _dump_problem(path, header, buffer)
             dtype = header.element_type.name
         else:
@@ -155,7 +155,7 @@ def _kernel(
         scope.error(("reference", name, "launches"), text)
     if facts is None:
         return None
-    resolved = sources.of_reference(file, facts, scope, written, case.buffers, name)
+    resolved = sources.CaseSources(file, facts, scope, case.buffers).reference(name, written)
     return None if resolved is None else records.ReferenceKernel(*resolved, item.buffer or "")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import GpuregressError, Interrupted, StorageError
+from gpuregress.foundation.errors import GpuregressError, Interrupted, JobErrors, StorageError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import from_json, to_json
 from gpuregress.foundation.records.audits import AuditEvidence, AuditReport, JobExamination, PartResult
@@ -223,12 +223,16 @@ def _subjects(
 
 def _examined(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob], *, is_stopped: bool) -> Examined:
     """Examine, unless there is no time or no job; a part that cannot run is not examined, and says why."""
-    known = find_kept(part, context, jobs) if part.is_kept else {}
-    left = [job for job in jobs if job.name not in known]
+    examinations: dict[str, JobExamination] = {}
+    if part.is_kept:
+        examinations |= find_kept(part, context, jobs)
+    for job in jobs:
+        if part.needs_results and job.expects_fault:
+            examinations[job.name] = examination.does_not_apply(job.name, "it expects a fault")
+    left = [job for job in jobs if job.name not in examinations]
     fresh = _examined_now(part, context, left, is_stopped=is_stopped)
     if part.is_kept:
         keep_examinations(part, context, fresh.jobs)
-    examinations = dict(known)
     for result in fresh.jobs:
         examinations[result.job] = result
     return replace(fresh, jobs=tuple(examinations[job.name] for job in jobs))
@@ -246,4 +250,6 @@ def _examined_now(part: AuditPart, context: AuditContext, jobs: Sequence[Audited
     except Interrupted:
         return examination.not_examined(jobs, "interrupted", interrupted=True)
     except GpuregressError as error:
+        if isinstance(error, JobErrors) and not context.clean:
+            raise  # before any case ran: every job is wrong
         return examination.not_examined(jobs, str(error))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from gpuregress.foundation.records import Coverage
+from gpuregress.foundation.records import Coverage, RunSummary, Verdict
 from gpuregress.foundation.records.audits import JobExamination
 from gpuregress.gpu import schedules
 from gpuregress.gpu.records import replace
@@ -12,7 +13,6 @@ from gpuregress.judge import evidence
 from gpuregress.judge.evidence import VerdictEvidence
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import (
-    EXPECTS_FAULT,
     AuditContext,
     AuditedJob,
     AuditPart,
@@ -31,48 +31,35 @@ _COUNTED = ("lines", "branches")
 def examine_cases(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     """Run the cases; the points are the share of those that pass."""
     summary = examination.run(context, examination.in_rounds(context, jobs))
-
-    def judge(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
-        return _of_evidence(job, verdicts, evidence.of_cases(verdicts.examined))
-
-    examined = examination.of_cases(jobs, summary, judge)
+    examined = _by_evidence(jobs, summary, evidence.of_cases)
     return replace(examined, clean=examination.by_job(summary, jobs))
-
-
-def _of_evidence(job: AuditedJob, verdicts: JobVerdicts, found: VerdictEvidence) -> JobExamination:
-    """Examine a job by what the verdicts on its cases prove; its points are the share of cases that are good."""
-    verdicts = verdicts.limited_to(found.examined)
-    if not verdicts.examined:
-        return JobExamination(job.name, None, why=verdicts.why_left)
-    return examination.of_share(job.name, verdicts, found.good, found.evidence)
 
 
 def examine_checks(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     """Run the cases with all dynamic checks; the points are the share of those without a finding."""
     summary = examination.run(context, examination.in_rounds(context, jobs), checks=("all",))
-
-    def judge(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
-        return _of_evidence(job, verdicts, evidence.of_checks(verdicts.examined))
-
-    return examination.of_cases(jobs, summary, judge)
+    return _by_evidence(jobs, summary, evidence.of_checks)
 
 
 def examine_schedules(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     """Run the cases under several schedules; the points are the share of those with one result under all."""
-    cases = examination.in_rounds(context, [job for job in jobs if not job.expects_fault])
-    summary = examination.run(context, cases, schedules=schedules.first(COUNT))
+    summary = examination.run(context, examination.in_rounds(context, jobs), schedules=schedules.first(COUNT))
+    return _by_evidence(jobs, summary, partial(evidence.of_schedules, schedules=COUNT))
+
+
+def _by_evidence(
+    jobs: Sequence[AuditedJob], summary: RunSummary, find: Callable[[Sequence[Verdict]], VerdictEvidence]
+) -> Examined:
+    """Examine jobs by what the verdicts on their cases prove; the points are the share of cases that are good."""
 
     def judge(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
-        return _of_evidence(job, verdicts, evidence.of_schedules(verdicts.examined, COUNT))
+        found = find(verdicts.examined)
+        verdicts = verdicts.limited_to(found.examined)
+        if not verdicts.examined:
+            return JobExamination(job.name, None, why=verdicts.why_left)
+        return examination.of_share(job.name, verdicts, found.good, found.evidence)
 
-    examined = examination.of_cases(jobs, summary, judge)
-    results = []
-    for job, result in zip(jobs, examined.jobs, strict=True):
-        if job.expects_fault:
-            results.append(examination.does_not_apply(job.name, EXPECTS_FAULT))
-        else:
-            results.append(result)
-    return replace(examined, jobs=tuple(results))
+    return examination.of_cases(jobs, summary, judge)
 
 
 def examine_coverage(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
@@ -81,8 +68,6 @@ def examine_coverage(context: AuditContext, jobs: Sequence[AuditedJob]) -> Exami
     counted = coverage_report.of_jobs(summary)
 
     def judge(job: AuditedJob, verdicts: JobVerdicts) -> JobExamination:
-        if job.expects_fault:  # what is after the fault is never executed
-            return examination.does_not_apply(job.name, EXPECTS_FAULT)
         if job.name in counted:
             return _judge_coverage(context.project, job.name, verdicts, counted[job.name])
         return JobExamination(job.name, None, why=verdicts.why_left or "no case of it could be counted")
@@ -139,6 +124,7 @@ SCHEDULES = AuditPart(
         "They are not all orders."
     ),
     examine=examine_schedules,
+    needs_results=True,
     is_kept=True,
 )
 
@@ -151,5 +137,6 @@ COVERAGE = AuditPart(
         "It does not prove that a wrong result of them would be noticed: that is what the mutants show."
     ),
     examine=examine_coverage,
+    needs_results=True,
     is_kept=True,
 )

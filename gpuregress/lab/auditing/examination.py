@@ -27,7 +27,6 @@ from gpuregress.store.project import Project
 
 NO_TIME = "the budget was spent before its turn"
 INTERRUPTED = "interrupted"
-EXPECTS_FAULT = "it expects a fault"
 
 
 class AuditedJob(Record):
@@ -166,6 +165,7 @@ class AuditPart(Record):
         proves: what it proves where it finds nothing, and what it does not prove.
         examine: examines jobs until the context's time is over.
         is_kept: whether a complete result is kept, by content, for the next audit.
+        needs_results: whether it says nothing of a job that expects a fault, after which nothing is executed.
     """
 
     name: str
@@ -174,6 +174,7 @@ class AuditPart(Record):
     proves: str
     examine: Callable[[AuditContext, Sequence[AuditedJob]], Examined]
     is_kept: bool = False
+    needs_results: bool = False
 
 
 def not_examined(jobs: Iterable[AuditedJob], why: str, *, interrupted: bool = False) -> Examined:

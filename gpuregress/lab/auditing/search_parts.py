@@ -15,7 +15,6 @@ from gpuregress.jobs.spec import load
 from gpuregress.lab import accuracy
 from gpuregress.lab.auditing import examination
 from gpuregress.lab.auditing.examination import (
-    EXPECTS_FAULT,
     INTERRUPTED,
     NO_TIME,
     AuditContext,
@@ -28,29 +27,36 @@ from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
 from gpuregress.lab.fuzzing.candidates import Space
 from gpuregress.lab.fuzzing.findings import FuzzTrials, PlannedInput
-from gpuregress.lab.mutating import mutate, turns
-from gpuregress.lab.mutating.mutate import MutationReport
+from gpuregress.lab.mutating import mutants, turns
+from gpuregress.lab.mutating import subject as subjects
+from gpuregress.lab.mutating.campaign import Campaign, MutateRequest, MutationReport, evidence
 from gpuregress.lab.mutating.subject import NothingNoticed, Subject
-from gpuregress.lab.mutating.turns import JobTurns
 from gpuregress.lab.shrinking.trials import JobFolder
 
 
 def examine_mutants(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
     """Try mutants of all jobs in turns; the points are the mutation score."""
     done: dict[str, JobExamination] = {}
-    tried: dict[str, JobTurns] = {}
+    campaigns: dict[str, Campaign] = {}
+    counts: dict[str, int] = {}
     for job in jobs:
         try:
-            tried[job.name] = turns.of_subject(_subject(context, job), context.seed, context.listen, context.sample)
+            subject = _subject(context, job)
+            found, texts = subjects.mutants(subject)
         except GpuregressError as error:
             done[job.name] = _refused(job.name, error)
+            continue
+        counts[job.name] = len(found)
+        chosen = mutants.spread(found, context.seed)[: context.sample]
+        campaigns[job.name] = Campaign(subject, chosen, texts)
+    request = MutateRequest(seed=context.seed, fresh=context.fresh, until=context.until)
     with storage.scratch() as scratch:
-        is_cut = turns.run([*tried.values()], context.until, scratch, context.listen, fresh=context.fresh)
-    for name, job_turns in tried.items():
-        if job_turns.error is not None:
-            done[name] = _refused(name, job_turns.error)
+        is_cut = turns.run([*campaigns.values()], request, scratch, context.listen)
+    for name, campaign in campaigns.items():
+        if campaign.error is not None:
+            done[name] = _refused(name, campaign.error)
         else:
-            done[name] = judge_mutants(name, turns.report(job_turns, context.seed, interrupted=is_cut))
+            done[name] = judge_mutants(name, campaign.report(counts[name], context.seed, campaign.spent_s))
     return Examined(tuple(done[job.name] for job in jobs), is_cut)
 
 
@@ -97,7 +103,7 @@ def judge_mutants(job: str, report: MutationReport) -> JobExamination:
         examined=examined,
         done=text,
         why=why,
-        evidence=tuple(mutate.evidence(report, interval)),
+        evidence=tuple(evidence(report, interval)),
         interval=interval,
     )
 
@@ -149,8 +155,6 @@ def examine_fuzz(context: AuditContext, jobs: Sequence[AuditedJob]) -> Examined:
 def _inputs(context: AuditContext, job: AuditedJob) -> _JobInputs | JobExamination:
     """Plan the edges of a job; else why there are none."""
     cases = context.usable(job)
-    if job.expects_fault:
-        return examination.does_not_apply(job.name, EXPECTS_FAULT)
     if not cases:
         return JobExamination(job.name, None, why=context.why_unusable(job))
     if not context.left_s:
@@ -214,6 +218,7 @@ FUZZ = AuditPart(
         "Without a reference in the job, only faults, checks and schedules show a wrong result."
     ),
     examine=examine_fuzz,
+    needs_results=True,
     is_kept=True,
 )
 
@@ -224,12 +229,10 @@ def examine_accuracy(context: AuditContext, jobs: Sequence[AuditedJob]) -> Exami
     fastest: dict[str, Case] = {}
     for job in jobs:
         cases = context.usable(job)
-        if job.expects_fault:
-            done[job.name] = examination.does_not_apply(job.name, EXPECTS_FAULT)
-        elif not cases:
-            done[job.name] = JobExamination(job.name, None, why=context.why_unusable(job))
-        else:
+        if cases:
             fastest[job.name] = min(cases, key=context.clean_s)
+        else:
+            done[job.name] = JobExamination(job.name, None, why=context.why_unusable(job))
     interrupted = False
     if fastest:
         ordered = sorted(fastest.values(), key=context.clean_s)
@@ -260,5 +263,6 @@ ACCURACY = AuditPart(
     time_share=1.0,
     proves="The errors of the fastest case of each job by rounding. It has no points: a job says which errors matter.",
     examine=examine_accuracy,
+    needs_results=True,
     is_kept=True,
 )

@@ -15,7 +15,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.capture import signature
 from gpuregress.lab.capture.records import CapturedLaunch, CapturedRegion
 from gpuregress.lab.capture.replay import instrumentation
-from gpuregress.lab.capture.replay.launch import Replay
+from gpuregress.lab.capture.replay.launch import Patch, Replay
 from gpuregress.lab.capture.signature import ParameterType
 
 _ALIGNMENT = 16
@@ -52,14 +52,6 @@ class JobBuffer(Record):
         return self.size // dtypes.parse(self.dtype).size
 
 
-class Placed(Record):
-    """A pointer in the parameters: byte of the parameter space, buffer, byte of the buffer."""
-
-    at: int
-    buffer: int
-    offset: int
-
-
 class Layout(Record):
     """The buffers of a launch, and where its pointers point.
 
@@ -70,7 +62,7 @@ class Layout(Record):
     """
 
     buffers: tuple[JobBuffer, ...]
-    pointers: tuple[Placed, ...]
+    pointers: tuple[Patch, ...]
     is_split: bool = False
 
 
@@ -102,7 +94,7 @@ def lay_out(
         split: whether the pointers into one allocation may get buffers of their own.
     """
     buffers: list[JobBuffer] = []
-    placed: list[Placed] = []
+    placed: list[Patch] = []
     is_split = False
     names: set[str] = set()
     for number, region in enumerate(launch.regions):
@@ -115,7 +107,7 @@ def lay_out(
         for members, start, end in groups:
             buffer = _buffer(launch, number, members, (start, end), touched)
             buffer = replace(buffer, name=_unique(buffer.name, names))
-            placed += [Placed(target.at, len(buffers), target.offset - start) for target in members]
+            placed += [Patch(target.at, len(buffers), target.offset - start) for target in members]
             buffers.append(buffer)
     wanted = set(symbols)
     for number, region in enumerate(launch.regions):

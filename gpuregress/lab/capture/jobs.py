@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
@@ -12,10 +13,11 @@ import numpy as np
 
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.document import units
+from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import Parameter
 from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.capture import buffers, job_text, signature
-from gpuregress.lab.capture.buffers import Layout, Placed
+from gpuregress.lab.capture.buffers import Layout
 from gpuregress.lab.capture.images import ptx_search
 from gpuregress.lab.capture.images.ptx_search import FoundPtx
 from gpuregress.lab.capture.records import CapturedLaunch, CapturedProcess, RawParameter
@@ -42,14 +44,12 @@ class WrittenJob(Record):
         launch: that it replays.
         kernel: its C++ name.
         verdict: what the replay on the CPU device found, in words.
-        remarks: for the user.
     """
 
     path: Path
     launch: CapturedLaunch
     kernel: str
     verdict: str
-    remarks: tuple[str, ...]
 
 
 class Target(Record):
@@ -125,7 +125,7 @@ def write(
     _write_contents(target, launch, layout)
     storage.write_atomic(target.job, ("\n".join(job_text.lines(parts)) + "\n").encode())
     verdict = _verdict(result, layout, on_gpu, launch, is_virtual=process.is_virtual)
-    return WrittenJob(target.job, launch, kernel, verdict, tuple(remarks))
+    return WrittenJob(target.job, launch, kernel, verdict)
 
 
 def _parameters(launch: CapturedLaunch, ptx: FoundPtx) -> tuple[Parameter, ...]:
@@ -195,12 +195,9 @@ def _with_cluster(found: FoundPtx | None, launch: CapturedLaunch) -> FoundPtx | 
         return found
     if found is None:
         raise CannotCapture("it was launched in clusters, which a job cannot say for machine code")
-    match = re.search(rf"\.entry\s+{re.escape(launch.kernel)}\s*\([^)]*\)", found.text)
-    if match is None or "cluster" in found.text[match.end() : found.text.find("{", match.end())]:
-        return found
-    extents = ", ".join(map(str, launch.cluster))
-    text = f"{found.text[: match.end()]}\n.explicitcluster\n.reqnctapercluster {extents}\n{found.text[match.end() :]}"
-    return replace(found, text=text)
+    with contextlib.suppress(UsageError):  # it has clusters of its own
+        return replace(found, text=ptx_declarations.with_cluster(found.text, launch.kernel, launch.cluster))
+    return found
 
 
 def _types(launch: CapturedLaunch, found: FoundPtx | None, source: Path | None) -> tuple[ParameterType, ...]:
@@ -311,8 +308,7 @@ def _cut_request(launch: CapturedLaunch, ptx: Path, layout: Layout) -> replays.R
             after=str(region.after or ""),
         )
         memories.append(memory)
-    patches = tuple(Patch(pointer.at, pointer.buffer, pointer.offset) for pointer in layout.pointers)
-    return replace(_request(launch, ptx, (), notes=False), memories=tuple(memories), patches=patches)
+    return replace(_request(launch, ptx, (), notes=False), memories=tuple(memories), patches=layout.pointers)
 
 
 def _remarks(
@@ -438,14 +434,14 @@ def write_arguments(
     return texts, remarks
 
 
-def _pointer(layout: Layout, placed: Placed) -> str:
-    name = layout.buffers[placed.buffer].name
+def _pointer(layout: Layout, placed: Patch) -> str:
+    name = layout.buffers[placed.memory].name
     if not placed.offset:
         return name
     return f"{{pointer: {name}, offset: {placed.offset}}}"
 
 
-def _struct(layout: Layout, parameter: RawParameter, inside: Sequence[Placed]) -> str:
+def _struct(layout: Layout, parameter: RawParameter, inside: Sequence[Patch]) -> str:
     """Write a struct: its pointers, and all else as words of four, two or one bytes, as its size allows."""
     pointers = {pointer.at - parameter.offset: pointer for pointer in inside}
     size = len(parameter.data)

@@ -248,7 +248,7 @@ def _readable(name: str) -> str:
 
 
 def _arguments(launch: RawBegin) -> Iterator[str]:
-    types = _types(launch.function.name)
+    types = signature.of_name(launch.function.name)
     for position, (offset, size) in enumerate(launch.function.parameters):
         data = launch.values[offset : offset + size]
         type_ = types[position] if position < len(types) else None
@@ -262,11 +262,6 @@ def _arguments(launch: RawBegin) -> Iterator[str]:
             yield hex(int.from_bytes(data, "little"))
         else:
             yield _number(data, type_.dtype)
-
-
-@lru_cache(maxsize=4096)
-def _types(kernel: str) -> tuple[signature.ParameterType, ...]:
-    return signature.of_name(kernel)
 
 
 def _number(data: bytes, dtype: str) -> str:

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.foundation.errors import HarnessError
+from gpuregress.foundation.records import Dim3
 from gpuregress.foundation.storage import read_bytes
 from gpuregress.gpu.records import Record
-
-Dim3 = tuple[int, int, int]
 
 
 class RawParameter(Record):
@@ -55,7 +54,6 @@ class CapturedRegion(Record):
         before: file of the contents before the launch; None where they could not be read.
         after: file of the contents after it; None where it did not end well.
         holds: an address of device memory that was found in the contents, 0 where none was.
-        holds_at: byte of the part that was kept where it was found.
         is_initial: of a variable, whether the contents before the launch are those that its module gives it; None: not
             known.
     """
@@ -69,7 +67,6 @@ class CapturedRegion(Record):
     before: Path | None
     after: Path | None
     holds: int = 0
-    holds_at: int = 0
     is_initial: bool | None = None
 
     @property
@@ -90,7 +87,6 @@ class CapturedLaunch(Record):
         block: threads of a block.
         cluster: blocks of a cluster, (1, 1, 1) where the launch asked for none.
         shared: dynamic shared memory, bytes.
-        cooperative: whether it is a cooperative launch.
         parameters: in order.
         pointers: in order of their place.
         regions: by number.
@@ -109,7 +105,6 @@ class CapturedLaunch(Record):
     block: Dim3
     cluster: Dim3
     shared: int
-    cooperative: bool
     parameters: tuple[RawParameter, ...]
     pointers: tuple[Pointer, ...]
     regions: tuple[CapturedRegion, ...]
@@ -132,7 +127,6 @@ class CapturedProcess(Record):
         launches: the chosen ones, in order.
         refused: mangled kernel → why its launches cannot be captured.
         problems: what the library could not do, in words.
-        error: name of the error that lost the context, "" where none did.
         mapped: the files that it had mapped.
         is_virtual: whether the GPU was the virtual one, so that results are no evidence.
     """
@@ -145,7 +139,6 @@ class CapturedProcess(Record):
     launches: tuple[CapturedLaunch, ...]
     refused: Mapping[str, str]
     problems: tuple[str, ...]
-    error: str
     mapped: tuple[Path, ...]
     is_virtual: bool = False
 
@@ -199,7 +192,6 @@ def _process(folder: Path, number: int, events: list[dict[str, Any]]) -> Capture
     given_up = {int(event["number"]) for event in of_kind.get("given up", ())}
     version = int(about.get("version", 0))
     maps = folder / f"{number}.maps"
-    errors = [str(event["error"]) for event in of_kind.get("error", ())]
     refused = of_kind.get("refused", ())
     not_run = {int(event["number"]) for event in refused if "number" in event}
     return CapturedProcess(
@@ -215,7 +207,6 @@ def _process(folder: Path, number: int, events: list[dict[str, Any]]) -> Capture
         ),
         refused={str(event["kernel"]): str(event["reason"]) for event in refused},
         problems=tuple(str(event["problem"]) for event in of_kind.get("problem", ())),
-        error=errors[0] if errors else "",
         mapped=_mapped(maps) if maps.exists() else (),
         is_virtual=bool(about.get("virtual", False)),
     )
@@ -242,7 +233,6 @@ def _launch(
         block=_dim3(event["block"]),
         cluster=_dim3(event["cluster"]),
         shared=int(event["shared"]),
-        cooperative=bool(event["cooperative"]),
         parameters=tuple(
             RawParameter(int(item["offset"]), bytes.fromhex(item["data"])) for item in event["parameters"]
         ),
@@ -268,7 +258,6 @@ def _region(folder: Path, stem: str, item: dict[str, Any], *, is_good: bool) -> 
         before=_existing(folder / f"{stem}.before") if is_kept else None,
         after=_existing(folder / f"{stem}.after") if is_kept and is_good else None,
         holds=int(item.get("holds", 0)),
-        holds_at=int(item.get("holds_at", 0)),
         is_initial=item.get("initial"),
     )
 

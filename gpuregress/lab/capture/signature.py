@@ -9,7 +9,7 @@ from pathlib import Path
 from gpuregress.gpu import demangle
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import cxx_types
-from gpuregress.toolchain.cxx_declarations import Declaration
+from gpuregress.toolchain.cxx_declarations import WORD, Declaration, spelled, split
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict)\b|&")
 _NUMBA_ARRAY = re.compile(r"Array<(?P<dtype>.+), (?P<rank>\d+), \w+, (?P<access>mutable|readonly)\b")
@@ -57,6 +57,7 @@ def short_name(mangled: str) -> str:
     return _ABI_TAG.sub("", name)
 
 
+@lru_cache(maxsize=4096)
 def of_name(mangled: str) -> tuple[ParameterType, ...]:
     """Return the types of a kernel's parameters, as its mangled name has them; empty where it tells none."""
     text = demangle.full_name(mangled)
@@ -64,7 +65,7 @@ def of_name(mangled: str) -> tuple[ParameterType, ...]:
         return ()
     _, parameters = demangle.split_parameters(text)
     types: list[ParameterType] = []
-    for position, parameter in enumerate(_split(parameters)):
+    for position, parameter in enumerate(map(spelled, split(WORD.findall(parameters)))):
         array = _NUMBA_ARRAY.match(parameter)
         if array:
             types += _of_numba_array(array, position)
@@ -126,14 +127,3 @@ def _of_text(text: str) -> ParameterType:
         dtype = "uint8"
     is_const = bool(pointers) and re.search(r"\bconst\b", text.rpartition("*")[0]) is not None
     return ParameterType("", dtype, bool(pointers), is_const)
-
-
-def _split(text: str) -> list[str]:
-    parts, depth, start = [], 0, 0
-    for at, letter in enumerate(text):
-        depth += (letter in "(<[{") - (letter in ")>]}")
-        if letter == "," and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    last = text[start:].strip()
-    return [*parts, last] if last else parts

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import filecmp
+import functools
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.headers import header_search, host_headers, made_headers, virtual_headers
 from gpuregress.toolchain.host_code import reachability
+from gpuregress.toolchain.host_code.preprocessing import CxxText
 
 _MOST_HEADERS = 40
 """Missing headers that are looked for, one after the other."""
@@ -37,6 +39,15 @@ _MOST_NAMED = 6
 _OF_LIBRARIES = re.compile(r"__CUDA|CUB_|THRUST_|CCCL_|_CCCL|_?LIBCUDACXX|NDEBUG")
 """Macros that CUDA's own headers read."""
 _CONDITIONS = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:def|ndef)?\b(.*)", re.MULTILINE)
+_EXPORT = re.compile(
+    r"\b(?:class|struct|union)[ \t]+(?P<of_class>[A-Z]\w*_(?:API|DEPRECATED|(?:NO_)?EXPORTS?|PUBLIC))[ \t]+[A-Za-z_]"
+    r"|^[ \t]*(?:extern[ \t]+)?(?P<of_function>[A-Z]\w*_(?:API|DEPRECATED|(?:NO_)?EXPORTS?|PUBLIC))[ \t]+[A-Za-z_]",
+    re.MULTILINE,
+)
+"""A macro before a class or function, as a header has them that a build generates for its libraries."""
+_BUILD_FILES = ("*.py", "*.cmake", "CMakeLists.txt", "*akefile*", "*.mk", "*.sh", "*.bzl", "BUILD*", "*.md", "*.ya*ml")
+_MOST_BUILD_FILES = 500
+_UNDEFINED = re.compile(r'error: (?:identifier|name) "(\w+)" is undefined')
 _CUDA_OPTION = re.compile(r"(?:[A-Z]\w*_)?(?:BUILD|ENABLE|HAS|HAVE|USE|WITH)_CUDA")
 """A macro that a build defines where it compiles sources in CUDA."""
 
@@ -93,10 +104,13 @@ class _Search:
         self._folders: dict[Path, str] = {}
         self._standard: tuple[str, ...] = ()
         self._missing = ""
+        self._error = ""  # of the compiler, with files in place of missing headers
         self._absent: dict[str, Path | None] = {}
         self._earlier: set[str] = set()
         self._stand_ins = project.configs / header_search.STAND_INS
         self._guessed: dict[str, str] = {}
+        self._elsewhere: dict[str, Path] = {}
+        self._exports: set[str] = set()  # macros among them that nothing defines
         self._classes = ""
         if not is_of_database:
             self._folders = dict.fromkeys(include_folders(self._files(self._given)), "")
@@ -132,12 +146,19 @@ class _Search:
             reason = "the build defines it on a condition, and the source asks for it"
             if name in cuda_options:
                 reason = "the source asks for it and compiles with it"
+            elif name in self._elsewhere:
+                reason = f"{compiler_messages.shown(self._elsewhere[name])} defines it, and the source asks for it"
+            elif name in self._exports:
+                macro = f"-D{name}="
+                reason = "a header that the build makes defines it"
             notes.append(f"NEEDED: {macro} is a guess: {reason}")
             origins.append(f"NEEDED: {macro} is a guess")
         if self._standard:
             notes.append(f"it compiles as C++20 and not as C++17: {self._standard[0]} is added")
         if self._missing:
             notes.append(f"NEEDED: {self._missing}, {self._remedy(self._missing)}")
+            if self._error:
+                notes[-1] += f"; with a file in its place the source does not compile: {self._error}"
         if self._absent and not self._missing:
             notes += self._notes_on_stand_ins()
             origins.append(
@@ -253,6 +274,7 @@ class _Search:
                 names = names[1:]
             except CompileError as error:
                 if not self._add(error):
+                    self._error = str(error).partition("\n")[0] if self._absent else ""
                     break
                 if error.missing_headers:
                     self._find_headers()
@@ -298,7 +320,7 @@ class _Search:
             self._standard = (f"-std={error.standard}",)
             return True
         if not error.missing_headers:
-            return self._add_conditional(str(error))
+            return self._add_conditional(str(error)) or self._add_exports() or self._add_elsewhere(str(error))
         header, *_ = error.missing_headers
         return self._add_header(header)
 
@@ -366,6 +388,45 @@ class _Search:
         self._absent.clear()
         self._folders.pop(self._stand_ins, None)
 
+    def _add_exports(self) -> bool:
+        """Define the macros of libraries' exports that nothing defines as nothing; tell whether there were any."""
+        texts = [path.read_text(encoding="utf-8", errors="replace") for path in self._files(self._options)]
+        names: dict[str, None] = {}
+        for text in texts:
+            names.update(dict.fromkeys(match[1] or match[2] for match in _EXPORT.finditer(text)))
+        for name in list(names):
+            is_defined = any(re.search(rf"#[ \t]*define[ \t]+{name}\b", text) for text in texts)
+            if is_defined or name in self._options.defines:
+                del names[name]
+        self._guessed.update(dict.fromkeys(names, " "))
+        self._exports.update(names)
+        return bool(names)
+
+    def _add_elsewhere(self, message: str) -> bool:
+        """Define a macro that an undefined name is or depends on, as another file of the clone gives it to nvcc."""
+        texts = [CxxText(path.read_text(encoding="utf-8", errors="replace")) for path in self._files(self._options)]
+        macros: dict[str, None] = {}
+        for name in _UNDEFINED.findall(message):
+            macros[name] = None
+            for text in texts:
+                macros.update(dict.fromkeys(_conditions_around(name, text)))
+        for macro in macros:
+            if macro in self._options.defines or any(macro in text.macros for text in texts):
+                continue
+            for path, content in self._build_files.items():
+                value = build_files.definition_in(content, macro)
+                if value is not None and not virtual_headers.breaks_headers(macro, value):
+                    self._guessed[macro] = value
+                    self._elsewhere[macro] = path
+                    return True
+        return False
+
+    @functools.cached_property
+    def _build_files(self) -> Mapping[Path, str]:
+        """The files of the clone that may have a compiler's options, the nearest first, and their texts."""
+        paths = header_search.named(_BUILD_FILES, self._source.parent)[:_MOST_BUILD_FILES]
+        return {path: build_files.text_of(path) for path in paths}
+
     def _add_conditional(self, message: str) -> bool:
         """Add the first of the definitions below a condition whose macro an error names."""
         words = set(re.findall(r"\w+", message))
@@ -422,6 +483,18 @@ class _Search:
             if named:
                 left_out[reason] = named
         return left_out
+
+
+def _conditions_around(name: str, text: CxxText) -> list[str]:
+    """List the words of the conditions of a text around a name."""
+    form = re.compile(rf"\b{name}\b")
+    words: dict[str, None] = {}
+    for conditional in text.conditionals:
+        if form.search(text.code, conditional.start, conditional.end):
+            for condition in _CONDITIONS.findall(text.text[conditional.start : conditional.end]):
+                words.update(dict.fromkeys(re.findall(r"[A-Za-z_]\w*", condition)))
+    words.pop("defined", None)
+    return list(words)
 
 
 def _words(defines: Mapping[str, str]) -> list[str]:

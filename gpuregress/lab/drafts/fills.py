@@ -10,7 +10,7 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.dtypes import Scalar
 from gpuregress.gpu.records import Record
 from gpuregress.lab.drafts import types
-from gpuregress.lab.drafts.kernel import default_fill, guessed_argument, with_arguments
+from gpuregress.lab.drafts.kernel import default_argument, default_fill, guessed_argument, with_arguments
 from gpuregress.lab.drafts.types import KnownTypes
 from gpuregress.lab.host_programs import objects, scalars
 from gpuregress.lab.host_programs.calls import UNKNOWN_ARGUMENT
@@ -159,10 +159,11 @@ def instance_of(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str,
     given = list(launch.template)
     for number, text in enumerate(declaration.template):
         kind, _, default = (part.strip() for part in text.partition("="))
+        default = default_argument(default, chosen)
         name = [f"T{number}", *WORD.findall(kind)][-1]
         is_type = kind.startswith(("typename", "class"))
         value = given[number] if number < len(given) else ""
-        if UNKNOWN_ARGUMENT in value:
+        if UNKNOWN_ARGUMENT in value or value == name:  # a variable of the host of the parameter's name
             value = ""
         if is_type and (not value or (dtype_of_type(value) is None and re.fullmatch(r"\w{1,2}|scalar_t", value))):
             value = _deduced(declaration, launch, name) or default

@@ -35,7 +35,7 @@ _MOST_VARIED = 2
 NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
 SHARED_GUESS = "extern __shared__ array; the size is a guess"
 _EXTENT = re.compile(
-    r"(?!\w*(?:iter|step)|n(?:um)?_?dims?\Z)"
+    r"(?!\w*(?:iter|step)|n(?:um)?_?dims?\Z|n(?:an|ear|eg|ew|ext|ode\Z|once|orm|ot|ull))"
     r"(?:n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements)",
     re.IGNORECASE,
 )
@@ -533,7 +533,7 @@ def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
     for text in declaration.template:
         kind, _, default = (part.strip() for part in text.partition("="))
         name = kind.rpartition(" ")[2]
-        chosen[name] = default or guessed_argument(kind)
+        chosen[name] = default_argument(default, chosen) or guessed_argument(kind)
     return chosen, with_arguments(declaration.name, chosen)
 
 
@@ -542,6 +542,11 @@ def with_arguments(kernel: str, arguments: Mapping[str, str]) -> str:
     if not arguments:
         return kernel
     return f"{kernel}<{', '.join(arguments.values())}>"
+
+
+def default_argument(text: str, chosen: Mapping[str, str]) -> str:
+    """Put the arguments chosen for earlier template parameters in the place of their names in a default."""
+    return re.sub(r"(?<![\w.:])[A-Za-z_]\w*", lambda match: chosen.get(match[0], match[0]), text)
 
 
 def guessed_argument(kind: str) -> str:

@@ -130,13 +130,19 @@ class HostProgram:
         asked = sorted(name for name in needed if types.is_named(name, frozenset(templates)))
         constants: dict[str, str] = {}
         for name in sorted(self._run.unevaluated):
-            if name.rpartition("::")[0] in launched:
-                constants[layouts.constant(name)] = name
-        answers = types.ask(source, self.build, files, [*asked, *constants])
-        for spelled, name in constants.items():
-            if spelled in answers:
-                self._constants[name] = answers[spelled].size - 1
-        return KnownTypes(aliases, {name: layout for name, layout in answers.items() if name not in constants})
+            scope, _, member = name.rpartition("::")
+            class_name = scope.rpartition("::")[2]
+            structure = files.structures.get(class_name)
+            if scope in launched:
+                constants[name] = layouts.constant(name)
+            elif structure is not None and class_name in files.device_words:
+                constants[name] = layouts.constant(f"{structure.name}::{member}")
+        questions = dict.fromkeys(constants.values())
+        answers = types.ask(source, self.build, files, [*asked, *questions])
+        for name, question in constants.items():
+            if question in answers:
+                self._constants[name] = answers[question].size - 1
+        return KnownTypes(aliases, {name: layout for name, layout in answers.items() if name not in questions})
 
     def _launched_templates(self) -> set[str]:
         """Return the template arguments of the drafts' launches: each instance of a class costs the compiler time."""
@@ -205,7 +211,7 @@ class HostProgram:
             if least <= len(launch.arguments) <= count and (overloads <= 1 or self._takes(kernel, launch)):
                 candidates.append(launch)
         if candidates:
-            return min(candidates, key=lambda launch: _doubt(launch, kernel))
+            return min(candidates, key=lambda launch: _doubt(launch, kernel, self.program.files[0]))
         parameter_types = [parameter.type for parameter in kernel.parameters]
         for launch in self._run.launches:
             declaration = self._launched(launch)
@@ -252,14 +258,22 @@ def _is_excessive(launch: SeenLaunch) -> bool:
     return any(size.number > _MOST_GUESSED and not size.is_known for size in sizes)
 
 
-def _doubt(launch: SeenLaunch, kernel: Declaration) -> tuple[bool, bool, int, bool]:
+def _doubt(launch: SeenLaunch, kernel: Declaration, source: Path) -> tuple[bool, bool, bool, int, bool]:
     """Rank the launches of a kernel, the best first.
 
-    Its name is spelled, no argument is a class of complex numbers, the branches are taken, sizes are known.
+    Its name is spelled, the source makes it, no argument is a class of complex numbers, the branches are taken, sizes
+    are known.
     """
     is_other_namespace = not f"::{kernel.name}".endswith(f"::{launch.kernel.strip(':')}")
     is_complex = any("complex" in argument for argument in launch.template)
-    return is_other_namespace, is_complex, launch.branches_not_taken, launch.grid is None or launch.block is None
+    is_of_other_file = launch.where.partition(":")[0] != source.name
+    return (
+        is_other_namespace,
+        is_of_other_file,
+        is_complex,
+        launch.branches_not_taken,
+        launch.grid is None or launch.block is None,
+    )
 
 
 def include_folders(files: Sequence[Path]) -> tuple[Path, ...]:

@@ -97,8 +97,8 @@ def draft_kernels(
     text = _text(source)
     if source.suffix not in (".py", *SUFFIXES):
         raise UsageError(
-            f"{source} cannot be the source of a job: name a {' or '.join(SUFFIXES)} file, such as one that includes "
-            "it, or a .py file with kernels"
+            f"{source} cannot be the source of a job: name a file in CUDA C++ ({' '.join(SUFFIXES)}), such as one that "
+            "includes it, or a .py file with kernels"
         )
     if source.suffix == ".py":
         return (_draft_python(project, source, text, kernel, target),)
@@ -342,7 +342,7 @@ def draft_functions(
 
     Args:
         project: whose folder of jobs gets them.
-        source: the `.cu` or `.cuh` file.
+        source: in CUDA C++.
         pattern: a name, with or without namespace, or a shell pattern: `*` is every function.
         target: the job's file, in place of configs/FUNCTION.yaml; for one function only.
         build: the options to compile with.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -91,12 +90,7 @@ class FuzzTrials:
         """
         if not batch:
             return []
-        try:
-            cases = [planned.case for planned in batch]
-            summary = self._folder.execute(cases, self._folder.runs.with_name("no-baselines"))
-        finally:
-            shutil.rmtree(self._folder.runs, ignore_errors=True)
-        verdicts = {verdict.case: verdict for verdict in summary.verdicts}
+        verdicts = self._folder.verdicts([planned.case for planned in batch])
         return [self.judged(planned, verdicts.get(planned.case.name)) for planned in batch]
 
     def judged(self, planned: PlannedInput, verdict: Verdict | None) -> Tried:
@@ -136,32 +130,24 @@ def _lacks_reference(verdict: Verdict) -> bool:
 _NAME = "confirmed.yaml"
 
 
-class Confirmation:
-    """Runs of new jobs at the path that they will have.
+def fails_again(folder: JobFolder, target: Path, job: Job, kind: Failure) -> bool:
+    """Run a new job at the path that it will have; tell whether it fails in this way.
 
     Args:
         folder: where candidates are run.
         target: the folder of the new jobs.
+        job: that is run.
+        kind: of the failure.
+
+    Raises:
+        Interrupted: the user asked to stop.
+        GpuregressError: the errors of `session.run`.
     """
-
-    def __init__(self, folder: JobFolder, target: Path) -> None:
-        self._folder = replace(folder, path=target.absolute() / _NAME, coverage=False)
-
-    def fails(self, job: Job, kind: Failure) -> bool:
-        """Run a job; tell whether it fails in this way.
-
-        Raises:
-            Interrupted: the user asked to stop.
-            GpuregressError: the errors of `session.run`.
-        """
-        case = self._folder.plan(job)
-        if case is None:
-            return False
-        try:
-            summary = self._folder.execute([case], self._folder.runs.with_name("no-baselines"))
-        finally:
-            shutil.rmtree(self._folder.runs, ignore_errors=True)
-        return any(kind.is_same(trials.failure_of(case, verdict)) for verdict in summary.verdicts)
+    moved = replace(folder, path=target.absolute() / _NAME, coverage=False)
+    case = moved.plan(job)
+    if case is None:
+        return False
+    return kind.is_same(trials.failure_of(case, moved.verdicts([case]).get(case.name)))
 
 
 NOT_AGAIN = "it did not fail when it was run again"

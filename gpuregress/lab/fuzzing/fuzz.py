@@ -13,6 +13,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from gpuregress.foundation import storage
@@ -28,7 +29,7 @@ from gpuregress.lab import experiment
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
 from gpuregress.lab.fuzzing.candidates import Candidate, Space
-from gpuregress.lab.fuzzing.findings import Confirmation, FindingWriter, FuzzFinding, FuzzTrials, PlannedInput, Tried
+from gpuregress.lab.fuzzing.findings import FindingWriter, FuzzFinding, FuzzTrials, PlannedInput, Tried
 from gpuregress.lab.shrinking.trials import JobFolder
 from gpuregress.session.events import Advanced, Listener, ignore
 from gpuregress.store.project import Project
@@ -174,7 +175,7 @@ def fuzz(
             deadline = start + request.seconds
         campaign.run(deadline)
         target = request.target or project.configs / "fuzz"
-        writer = FindingWriter(folder, scratch, target, stop, Confirmation(folder, target).fails)
+        writer = FindingWriter(folder, scratch, target, stop, partial(findings.fails_again, folder, target))
         found: list[FuzzFinding] = []
         kinds = list(findings.grouped(campaign.failures))
         for number, (tried, also) in enumerate(kinds):
@@ -263,7 +264,7 @@ class _Campaign:
     def _size(self, deadline: float | None) -> int:
         """The number of inputs of the next batch: those for which there is time, at most `_BATCH`."""
         left_s = self._left_s(deadline)
-        if left_s >= _BATCH * self._input_s:
+        if not self._input_s or left_s >= _BATCH * self._input_s:
             return _BATCH
         return max(1, int(left_s / self._input_s))
 

@@ -14,9 +14,9 @@ from gpuregress.gpu.records import Record
 from gpuregress.lab.host_programs import library, scalars, structures
 from gpuregress.lab.host_programs.scalars import HostScalar, constant
 from gpuregress.lab.host_programs.structures import StructureDefinition
-from gpuregress.toolchain import cxx_declarations, macro_calls
+from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
-from gpuregress.toolchain.host_code import declarations, grammar
+from gpuregress.toolchain.host_code import declarations, grammar, macro_calls
 from gpuregress.toolchain.host_code.preprocessing import (
     WORD,
     CxxText,
@@ -385,12 +385,17 @@ class _Reader:
         self.program.functions.setdefault(name, []).append(function)
 
     def _closed(self, words: set[str]) -> set[str]:
-        """Add the words of the macros and variables that words name."""
+        """Add the words of the macros, variables, structures and aliases that words name."""
         bodies = {name: set(WORD.findall(macro.body)) for name, macro in self.program.macros.items()}
         for node, _ in self.program.variables:
             for declarator in node.children_by_field_name("declarator"):
                 name = declarations.declared_name(declarator)
                 bodies.setdefault(name, set(WORD.findall(grammar.text(node))))
+        for name, structure in self.program.structures.items():
+            parts = (*structure.bases, *(member.type for member in structure.members or ()))
+            bodies.setdefault(name, set(WORD.findall(" ".join(parts))))
+        for name, text in self.program.aliases.items():
+            bodies.setdefault(name, set(WORD.findall(text)))
         pending = list(words)
         while pending:
             more = bodies.get(pending.pop(), set()) - words
@@ -490,7 +495,8 @@ def selected(text: CxxText, defined: dict[str, Macro]) -> str:
 def _with_launches(code: str, defined: Mapping[str, Macro]) -> str:
     """Put the bodies of macros that launch kernels in the place of their names, and of calls that make functions.
 
-    What makes kernels is expanded, too: the grammar would misread what stands after a call without a semicolon.
+    What makes kernels is expanded, too: the grammar would misread what stands after a call without a semicolon. So is
+    a launch in a branch of a condition whose beginning stands before the call.
     """
     bodies: dict[str, str] = {}
     for name, macro in defined.items():
@@ -500,7 +506,15 @@ def _with_launches(code: str, defined: Mapping[str, Macro]) -> str:
         code = re.sub(rf"{words_of(tuple(bodies))}\b", lambda match: bodies[match[0]], code)
     functions = {name: (macro,) for name, macro in defined.items() if macro.is_function}
     with_kernels = macro_calls.expanded(code, functions, "__global__")
-    return macro_calls.expanded(with_kernels, functions, "<<<")
+    with_functions = macro_calls.expanded(with_kernels, functions, "<<<")
+    branches = {name: macros for name, macros in functions.items() if _is_branch(macros[0])}
+    if not branches:
+        return with_functions
+    return macro_calls.expanded(with_functions, branches, "<<<", anywhere=True)
+
+
+def _is_branch(macro: Macro) -> bool:
+    return "<<<" in macro.body and re.match(r"[\\\s]*(?:else|case|default)\b", macro.body) is not None
 
 
 def _define(text: CxxText, directive: Directive, defined: dict[str, Macro]) -> None:

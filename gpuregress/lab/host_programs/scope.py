@@ -28,6 +28,10 @@ _BEGINNING = re.compile(r"(\w+_)?(start|begin|first|offset)(_\w+)?", re.IGNORECA
 GUESS = 1024
 _GUESSED_BYTES = 4
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_SCOPE_OF_BUILTIN = re.compile(
+    r"(?<![\w:>])(?:[A-Za-z_]\w*\s*::\s*)+(?=(?:bool|char|double|float|int|long|short|signed|unsigned)\b)"
+)
+"""The namespace of an alias whose type has taken the place of its name: `ns::double` of `ns::real`."""
 _FLOAT = re.compile(r"\b(float|double|half)\b")
 Leaf = tuple[str, str]
 """Name of an unknown number, and its place in the source."""
@@ -145,7 +149,7 @@ class HostScope:
         """Replace the names of template parameters, aliases and macros in a type's text."""
         plain = re.sub(r"\b(?:const|volatile|struct|typename|static|constexpr|class)\b", " ", text)
         for _ in range(4):
-            changed = _WORD.sub(self._type_word, plain)
+            changed = _SCOPE_OF_BUILTIN.sub("", _WORD.sub(self._type_word, plain))
             if changed == plain:
                 break
             plain = changed

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpuregress.execution.workers.compiler_pool import CompilerPool, Crew, process_count
-from gpuregress.execution.workers.pool import CaseNotCompiled, WorkerPool
+from gpuregress.execution.workers.pool import WorkerPool
 from gpuregress.foundation.errors import CompileError, CompilerStopped, GpuregressError, LaunchRefused, UnsupportedError
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.interrupts import StopSignal
@@ -109,8 +109,6 @@ def state_of_verdict(reached: Verdict, outcome: Outcome) -> TrialState:
 
 _CHECKED_FACTOR = 5.0
 """Times that a launch may take longer under dynamic checks."""
-AHEAD = 2
-"""Variations for each compiler that are compiled before a worker is free for them."""
 _GRACE_S = 5.0
 """Seconds after the end of the time in which variations that have begun may go on to their next case."""
 
@@ -171,7 +169,7 @@ class _Trial:
     variation: Variation
     listen: Callable[[TrialResult], None]
     cases: deque[Case]
-    asked: dict[str, str] = dataclasses.field(default_factory=dict)
+    asked: set[str] = dataclasses.field(default_factory=set)
     compiled: dict[str, Program] = dataclasses.field(default_factory=dict)
     error: GpuregressError | None = None
     programs: list[Program] = dataclasses.field(default_factory=list)
@@ -191,7 +189,7 @@ class MutantTrials:
         scratch: a folder for sources and dumps.
         user: the process for the user's functions.
         until: when no further variation begins, seconds of time.monotonic; None: all are tried.
-        room: whether a further variation may begin; None: while few of these wait for the compilers.
+        mark: stands before all names of tasks and programs, where several trials share the workers.
     """
 
     def __init__(
@@ -201,7 +199,7 @@ class MutantTrials:
         scratch: Path,
         user: UserCodeProcess,
         until: float | None = None,
-        room: Callable[[], bool] | None = None,
+        mark: str = "",
     ) -> None:
         self._subject = subject
         self._crew = crew
@@ -211,14 +209,13 @@ class MutantTrials:
         self._judge = Judge(self._accepted, {}, user)
         self._user = user
         self._until = until
-        self._room = room or self._has_room
+        self._mark = mark
         self._more: Callable[[], bool] | None = None
         self.begun = 0
         """Variations that have begun."""
         self._needed: deque[tuple[Variation, Callable[[TrialResult], None]]] = deque()
         self._waiting: deque[tuple[Variation, Callable[[TrialResult], None]]] = deque()
         self._open: dict[str, _Trial] = {}
-        self._of_key: dict[str, str] = {}
         self._ready: deque[_Trial] = deque()
         self._kills: Counter[str] = Counter()
         self._cases = {case.name: case for case in subject.cases}
@@ -243,16 +240,7 @@ class MutantTrials:
         """
         self._more = more
 
-    # --- the feed of the workers --------------------------------------------------------------------------------------
-
-    def fileno(self) -> int:
-        """A descriptor that becomes readable when a program is compiled."""
-        return self._crew.fileno()
-
-    @property
-    def deadline(self) -> float | None:
-        """The latest time at which a program is compiled."""
-        return self._crew.deadline
+    # --- tasks and their outcomes -------------------------------------------------------------------------------------
 
     @property
     def is_over(self) -> bool:
@@ -265,29 +253,20 @@ class MutantTrials:
         return len([trial for trial in self._open.values() if trial.task is None])
 
     @property
-    def is_ready(self) -> bool:
-        """Whether a task is ready, or all is over."""
-        self.advance()
-        return bool(self._ready) or self.is_over
-
-    @property
     def has_task(self) -> bool:
         """Whether a task is ready."""
         return bool(self._ready)
 
-    def take(self, room: int) -> Iterator[Task | CaseNotCompiled]:
-        """The tasks that are ready, at most `room`."""
-        self.advance()
-        while self._ready and room > 0:
-            trial = self._ready.popleft()
-            room -= 1
-            trial.task = self._task(trial)
-            trial.has_run = True
-            yield trial.task
+    def next_task(self) -> Task:
+        """Take a task that is ready."""
+        trial = self._ready.popleft()
+        trial.task = self._task(trial)
+        trial.has_run = True
+        return trial.task
 
     def settle(self, outcome: Outcome) -> None:
         """Judge the outcome of a task, and go on with its variation."""
-        trial = self._open[outcome.case.partition(":")[0]]
+        trial = self._open[outcome.case.removeprefix(self._mark).partition(":")[0]]
         case = trial.cases.popleft()
         task = trial.task
         assert task is not None
@@ -305,30 +284,39 @@ class MutantTrials:
 
     # --- one variation ------------------------------------------------------------------------------------------------
 
+    def take_compiled(self, key: str, result: Program | GpuregressError) -> None:
+        """Take what was compiled."""
+        name, _, unchanged = key.removeprefix(self._mark).partition(":")
+        trial = self._open.get(name)
+        if trial is None:
+            return
+        trial.asked.remove(unchanged)
+        if isinstance(result, Program):
+            trial.compiled[unchanged] = result
+        else:
+            trial.error = trial.error or result
+
     def advance(self) -> None:
-        """Take what was compiled, and bring each variation as far as it comes."""
-        for key, result in self._crew.collect():
-            trial = self._open.get(self._of_key.pop(key, ""))
-            if trial is None:
-                continue
-            unchanged = trial.asked.pop(key)
-            if isinstance(result, Program):
-                trial.compiled[unchanged] = result
-            else:
-                trial.error = trial.error or result
+        """Bring each variation as far as it comes."""
         for trial in list(self._open.values()):  # some end here
             self._advance(trial)
-        if self._until is not None and time.monotonic() >= self._until:
-            self._cut(self._until)
-        while self._room() and (self._needed or self._waiting or self._draw()):
+        self._cut()
+
+    def begin_next(self) -> bool:
+        """Begin a variation that waits, or draw one; tell whether there was one."""
+        while self._needed or self._waiting or self._draw():
             queue = self._needed or self._waiting
             if queue:  # what is drawn may have found its result
                 self._begin(*queue.popleft())
+                return True
+        return False
 
-    def _cut(self, until: float) -> None:
-        """Begin no variation that waits; after some seconds, end those that have further cases."""
+    def _cut(self) -> None:
+        """When the time is over, begin no variation that waits; some seconds later, end those with further cases."""
+        if self._until is None or time.monotonic() < self._until:
+            return
         self._waiting.clear()
-        if time.monotonic() >= until + _GRACE_S:
+        if time.monotonic() >= self._until + _GRACE_S:
             self._ready.clear()
             for trial in list(self._open.values()):
                 if trial.task is None:
@@ -349,9 +337,6 @@ class MutantTrials:
         trial = _Trial(variation, listen, deque(order))
         self._open[variation.name] = trial
         self._advance(trial)
-
-    def _has_room(self) -> bool:
-        return self.compiling < AHEAD * self._crew.count
 
     def _clean_s(self, case: Case) -> float:
         return self._subject.outcome(case).seconds
@@ -381,11 +366,9 @@ class MutantTrials:
     def _is_compiled(self, trial: _Trial) -> bool:
         """Ask for the programs of the next case; tell whether all are there."""
         for key, source in self._programs.sources(trial.variation, trial.cases[0]):
-            if key not in trial.compiled and key not in trial.asked.values():
-                wanted = f"{trial.variation.name}:{key}"
-                trial.asked[wanted] = key
-                self._of_key[wanted] = trial.variation.name
-                self._crew.submit(wanted, source)
+            if key not in trial.compiled and key not in trial.asked:
+                trial.asked.add(key)
+                self._crew.submit(f"{self._mark}{trial.variation.name}:{key}", source)
         return not trial.asked
 
     def _task(self, trial: _Trial) -> Task:
@@ -396,7 +379,7 @@ class MutantTrials:
         self._launch += case.launch_numbers
         checked = _with_checks(case, trial.variation.checks)
         return Task(
-            case=replace(checked, name=f"{trial.variation.name}:{case.name}"),
+            case=replace(checked, name=f"{self._mark}{trial.variation.name}:{case.name}"),
             program=built.programs[0],
             log=str(self._scratch / "launches.log"),
             first_launch=first,

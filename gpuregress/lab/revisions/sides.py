@@ -20,9 +20,10 @@ from gpuregress.lab.revisions import commit_runs
 from gpuregress.lab.revisions.commit_runs import CommitRuns, CommitUnusable
 from gpuregress.session import repository
 from gpuregress.session.repository import Repository
-from gpuregress.session.runs import results, run_folders
+from gpuregress.session.runs import results
 from gpuregress.store import remote
 from gpuregress.store.baselines import BaselineStore
+from gpuregress.store.dumps import run_names
 from gpuregress.store.dumps.files import split_name
 from gpuregress.store.project import Project
 
@@ -90,7 +91,7 @@ def _buffers(case: Case, folder: Path) -> Collection[str]:
 
 
 def _folders(project: Project, case: Case) -> Iterator[Path]:
-    for run in reversed(run_folders.every(project.runs)):
+    for run in reversed(run_names.every(project.runs)):
         yield run.joinpath("dumps", *case.name.split("/"))
 
 

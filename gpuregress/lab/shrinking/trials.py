@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -147,6 +148,18 @@ class JobFolder(Record):
         where = experiment.scratch_project(self.project, self.runs, baselines)
         planned = Plan(tuple(experiment.limited(case, self.options.timeout) for case in cases))
         return self.options.run(where, planned, kind="experiment", coverage=self.coverage, checks=self.checks)
+
+    def verdicts(self, cases: Sequence[Case]) -> dict[str, Verdict]:
+        """Run planned cases, compared with no baseline; nothing is left of the run.
+
+        Returns:
+            case → its verdict.
+        """
+        try:
+            summary = self.execute(cases, self.runs.with_name("no-baselines"))
+        finally:
+            shutil.rmtree(self.runs, ignore_errors=True)
+        return {verdict.case: verdict for verdict in summary.verdicts}
 
 
 class Trials:

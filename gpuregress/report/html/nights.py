@@ -24,9 +24,15 @@ def nights_page(project: str, nights: Mapping[str, Sequence[NightPoint]]) -> str
     """
     devices = []
     for kind, points in nights.items():
-        devices.append({"kind": kind, "charts": _charts(points), "rows": [_row(point) for point in reversed(points)]})
+        devices.append({"kind": kind, "charts": _charts(points), "points": points[::-1]})
     headline = f"{project}: {'; '.join(map(_summary, nights.values()))}"
-    return templates.render("nights.html", title=f"gpuregress nights, {headline}", headline=headline, devices=devices)
+    return templates.render(
+        "nights.html",
+        title=f"gpuregress nights, {headline}",
+        headline=headline,
+        devices=devices,
+        failures=_failures,
+    )
 
 
 def _summary(points: Sequence[NightPoint]) -> str:
@@ -119,25 +125,6 @@ def _chart(
         "bar": min(_WIDEST_BAR, 0.7 * step),
         "days": days,
         "is_bar": is_bar,
-    }
-
-
-def _row(point: NightPoint) -> dict[str, Any]:
-    night = point.night
-    instructions = ""
-    if point.instructions is not None:
-        instructions = f"{point.instructions:.4g}"
-    return {
-        "day": _day(point),
-        "run": night.run,
-        "commit": night.short_commit,
-        "failures": _failures(point),
-        "flaky": point.flaky,
-        "cases": sum(night.counts.values()),
-        "seconds": f"{night.seconds:.1f}",
-        "instructions": instructions,
-        "commits": point.commits,
-        "exit_code": night.exit_code,
     }
 
 

@@ -14,6 +14,7 @@ from gpuregress.foundation.errors import BaselineError, StorageError
 from gpuregress.foundation.records import RunSummary
 from gpuregress.report import json_report
 from gpuregress.session.runs import history_entry, journal, results, run_folders
+from gpuregress.store.dumps import run_names
 from gpuregress.store.project import Project
 
 
@@ -39,7 +40,7 @@ def _line(summary: RunSummary, process: str) -> str:
 
 def describe_all(runs: Path) -> Iterator[str]:
     """One line on each kept run that was cut short, the oldest first."""
-    for folder in run_folders.every(runs):
+    for folder in run_names.every(runs):
         with contextlib.suppress(StorageError):  # a folder without a journal
             end = journal.end_of(folder)
             if (end or journal.read(folder)).state == "cut short":
@@ -59,14 +60,14 @@ def decidable_run(runs: Path, name: str | None = None) -> Path:
         UsageError: no run, or more than one, has that name.
         StorageError: the run's journal was edited or cut short.
     """
-    folder = run_folders.find(runs, name)
+    folder = run_names.find(runs, name)
     end = journal.end_of(folder)
-    if end is not None and (name not in (None, run_folders.LATEST) or end.state != "cut short"):
+    if end is not None and (name not in (None, run_names.LATEST) or end.state != "cut short"):
         return folder
     line = describe(folder)
     if journal.read(folder).state == "running":
         raise BaselineError(f"{line}: wait until it ends, or name another run with --run")
-    if name in (None, run_folders.LATEST):
+    if name in (None, run_names.LATEST):
         raise BaselineError(
             f"the newest {line}: --run {folder.name} takes those; `gpuregress run --rerun-failed` runs the others first"
         )
@@ -82,7 +83,7 @@ def close_all(project: Project) -> Iterator[str]:
     Yields:
         A line on each: a run is reported once.
     """
-    for folder in run_folders.every(project.runs):
+    for folder in run_names.every(project.runs):
         if journal.end_of(folder) is not None or (folder / run_folders.RESULTS).exists():
             continue
         # Somebody removed it, and the end is unknown.

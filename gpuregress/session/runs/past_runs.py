@@ -16,6 +16,7 @@ from gpuregress.jobs import plan
 from gpuregress.judge import timing_comparison
 from gpuregress.report import morning
 from gpuregress.session.runs import history_entry, journal, results, run_folders
+from gpuregress.store.dumps import run_names
 from gpuregress.store.history import FAILING, History, periods, series
 from gpuregress.store.history.series import device_kind
 from gpuregress.store.project import Project
@@ -84,7 +85,7 @@ def _runs_below(folder: Path, levels: int) -> list[Path]:
     """The runs in a folder, and in the folders below it that are no runs."""
     if (folder / journal.FILE).exists():
         return [folder]
-    named = run_folders.every(folder)
+    named = run_names.every(folder)
     # One that lacks its journal is an error of its own: its cases must not be lost in silence.
     runs = [run for run in named if (run / journal.FILE).exists() or (run / run_folders.RESULTS).exists()]
     if levels and folder.is_dir():
@@ -92,7 +93,7 @@ def _runs_below(folder: Path, levels: int) -> list[Path]:
             entries = sorted(folder.iterdir())
         for entry in entries:
             # Where artifacts are packed, the link to the latest run becomes a copy of it.
-            is_other = entry not in named and entry.name != run_folders.LATEST and not entry.name.startswith(".")
+            is_other = entry not in named and entry.name != run_names.LATEST and not entry.name.startswith(".")
             if is_other and entry.is_dir() and not entry.is_symlink():
                 runs += _runs_below(entry, levels - 1)
     return runs

@@ -24,6 +24,7 @@ from gpuregress.session.device_slots import DeviceSelection
 from gpuregress.session.runs import cut_short, history_entry, journal, results, retention, run_folders
 from gpuregress.session.runs.journal import Journal, JournalEntry, launches_digest
 from gpuregress.store import launch_log
+from gpuregress.store.dumps import run_names
 from gpuregress.store.project import Project
 from gpuregress.toolchain.programs import compiler_version
 
@@ -244,7 +245,7 @@ class Recording(MutableRecord):
         Raises:
             StorageError: no space, no permission.
         """
-        previous = run_folders.latest(project.runs)
+        previous = run_names.latest(project.runs)
         notes = _make_room(project)
         folder, writer = run_folders.create(project.runs, start, now)
         recording = cls(project, folder, writer, start, previous, notes=notes)

@@ -1,4 +1,4 @@
-"""Folders of runs: their names, the link `latest`, and the selection of one by its name."""
+"""Folders of runs: what is in them, how one is made, and the link `latest`."""
 
 from __future__ import annotations
 
@@ -12,24 +12,7 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import StorageError
 from gpuregress.gpu.records import replace
 from gpuregress.session.runs import journal
-from gpuregress.store.dumps.run_names import LATEST, every, find, latest
-
-__all__ = [
-    "ACCEPTING",
-    "CONTENTS",
-    "LATEST",
-    "LAUNCH_LOG",
-    "RESULTS",
-    "SHARED",
-    "create",
-    "discard",
-    "every",
-    "find",
-    "is_abandoned",
-    "latest",
-    "point_latest",
-    "point_latest_if_over",
-]
+from gpuregress.store.dumps.run_names import LATEST, every, latest
 
 RESULTS = journal.RESULTS
 LAUNCH_LOG = "launch.log"

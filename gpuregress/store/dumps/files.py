@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import DumpError
 from gpuregress.foundation.records import Dump
-from gpuregress.foundation.storage import digest_file, disk_errors, dump_name, safe_join, split_name
+from gpuregress.foundation.storage import digest_unchanged, dump_name, safe_join, split_name
 from gpuregress.gpu.records import Record
 from gpuregress.store import remote
 
@@ -109,14 +108,6 @@ def verify(dump: Dump) -> None:
         return
     if dump.text_digest in ("", dump.digest):
         return
-    path = Path(dump.path)
-    with disk_errors(path, "read"):
-        state = path.stat()
-    if _digest(path, (state.st_ino, state.st_size, state.st_mtime_ns)) != dump.text_digest:
-        raise DumpError(f"{path}: edited or cut short since it was written; run the case again")
-
-
-@lru_cache(maxsize=64)
-def _digest(path: Path, _state: tuple[int, ...]) -> str:
-    """A buffer may be read for several comparisons and checks."""
-    return digest_file(path)
+    # A buffer may be read for several comparisons and checks.
+    if digest_unchanged(Path(dump.path)) != dump.text_digest:
+        raise DumpError(f"{dump.path}: edited or cut short since it was written; run the case again")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import mmap
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -13,15 +12,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation.background import thread_pool
 from gpuregress.foundation.errors import DumpError
 from gpuregress.foundation.storage import Frames, disk_errors, open_file, open_frames
-from gpuregress.foundation.storage.compressed import THREADS
 from gpuregress.gpu.records import Record
 from gpuregress.store.dumps.files import LONGEST_HEADER, Header, parse_header
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    pass
 
 _NO_RESERVE = 0x4000  # linux/mman.h: MAP_NORESERVE, which Python names from 3.13 on
 
@@ -43,10 +40,8 @@ class Inflation:
             flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE,
             prot=mmap.PROT_READ | mmap.PROT_WRITE,
         )
-        self._frames = frames
-        self._pool = thread_pool(THREADS)
-        self._coming: deque[Future[bytes]] = deque()
-        self._next, self._submitted = 0, 0
+        self._frames, self._pieces = frames, frames.pieces()
+        self._available = 0
 
     def __enter__(self) -> Self:
         """The text."""
@@ -54,7 +49,7 @@ class Inflation:
 
     def __exit__(self, *_error: object) -> None:
         """End the threads; the mapping stays while somebody holds a view of it."""
-        self._pool.shutdown(cancel_futures=True)
+        self._pieces.close()
 
     def ensure(self, end: int) -> None:
         """Decompress the text before an offset.
@@ -63,14 +58,10 @@ class Inflation:
             DumpError: a frame of it is damaged.
             StorageError: the file cannot be read.
         """
-        starts, last = self._frames.starts, len(self._frames)
-        while self._next < last and starts[self._next] < end:
-            while self._submitted < min(last, self._next + 2 * THREADS):
-                self._coming.append(self._pool.submit(self._frames.text, self._submitted))
-                self._submitted += 1
-            text = self._coming.popleft().result()
-            self.data[starts[self._next] : starts[self._next + 1]] = text
-            self._next += 1
+        while self._available < min(end, len(self.data)):
+            text = next(self._pieces)
+            self.data[self._available : self._available + len(text)] = text
+            self._available += len(text)
 
     def ends_with_newline(self) -> bool:
         """Tell whether the last byte of the text ends a line, without decompressing more than its frame."""

@@ -1,7 +1,8 @@
 """Include folders and definitions that build files spell out.
 
 `CMakeLists.txt`, `setup.py`, `pyproject.toml`, Makefiles and `*.vcxproj` are read as far as they have literals: a
-definition below a condition is left out, and so is a folder that does not exist. Nothing in them is run.
+definition below a condition is left out, and so is a folder that does not exist. Nothing in them is run. A condition of
+CMake on options has their defaults.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from gpuregress.foundation.user_home import home
@@ -37,6 +39,14 @@ _CMAKE_KEYWORDS = frozenset(("PUBLIC", "PRIVATE", "INTERFACE", "SYSTEM", "BEFORE
 _CMAKE_TARGETS = ("add_library", "add_executable", "cuda_add_library", "cuda_add_executable", "target_sources")
 _CMAKE_FLAGS = frozenset(("CUDA_NVCC_FLAGS", "CMAKE_CUDA_FLAGS", "CMAKE_CXX_FLAGS"))
 _CMAKE_MACRO = re.compile(r"-D\w+(=[^$]*)?")
+_CMAKE_TRUE = frozenset(("ON", "TRUE", "YES", "1"))
+_CMAKE_FALSE = frozenset(("OFF", "FALSE", "NO", "0"))
+_CMAKE_PLATFORM: Mapping[str, bool] = {
+    **dict.fromkeys(("UNIX", "LINUX", "CUDA_FOUND", "CUDAToolkit_FOUND", "CMAKE_CUDA_COMPILER"), True),
+    **dict.fromkeys(("WIN32", "MSVC", "APPLE", "MINGW", "CYGWIN", "ANDROID"), False),
+}
+"""What is true where device code is compiled on Linux."""
+_CMAKE_CUDA = re.compile(r"(?:[A-Za-z]\w*_)?(?:BUILD|ENABLE|HAS|HAVE|USE|WITH)_CUDA")
 _STANDARD = re.compile(r"\b(?:CMAKE_)?CUDA_STANDARD\s+(\d\d)\b")
 _OF_WINDOWS = re.compile(r"_?(?:WIN32|WIN64|WINDOWS|CONSOLE|LIB|USRDLL|UNICODE|MBCS|DEBUG|NDEBUG)|_?CRT_\w+|_\w*_DLL")
 
@@ -65,7 +75,7 @@ def options_for(source: Path) -> tuple[BuildOptions, ...]:
     options: list[BuildOptions] = []
     for folder in _folders(source.parent):
         for file, read in _build_files(folder):
-            text = _text(file)
+            text = text_of(file)
             if not text:
                 continue
             collected = read(text, file, source)
@@ -130,7 +140,8 @@ def _build_files(folder: Path) -> Iterator[tuple[Path, _Reader]]:
         yield path, _read_vcxproj
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return the text of a file; "" of one that is none, cannot be read or is too large for a build file."""
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return ""
@@ -144,6 +155,28 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
+def definition_in(text: str, macro: str) -> str | None:
+    """Return what a file gives a compiler for a macro, by `-DNAME=VALUE`; None where it gives none.
+
+    A value that is a variable of the file is the number that the file assigns to it.
+
+    Args:
+        text: of a build file, a script or a page of instructions.
+        macro: its name.
+    """
+    for match in re.finditer(rf"-D ?{macro}(?:=(?P<value>[^\s\"',\])]+))?(?![\w=])", text):
+        value = match["value"] or ""
+        variable = re.fullmatch(r"\$?[{(](\w+)[})]", value)
+        if variable is not None:
+            assigned = re.search(rf"^\s*{variable[1]}\s*[:?]?=\s*(-?\d+)\s*(?:#.*)?$", text, re.MULTILINE)
+            if assigned is None:
+                continue
+            value = assigned[1]
+        if re.fullmatch(r"[\w.:+-]*", value):
+            return value
+    return None
+
+
 # --- CMake ------------------------------------------------------------------------------------------------------------
 
 
@@ -155,7 +188,7 @@ class _CMakeWord(Record):
 
 
 class _CMakeCommand(Record):
-    """A command, its arguments, and the number of blocks that it stands in."""
+    """A command, its arguments, and the number of blocks around it that are not known to be run."""
 
     name: str
     arguments: tuple[str, ...]
@@ -170,7 +203,7 @@ class _CMakeCommand(Record):
 def _read_cmake(text: str, file: Path, source: Path) -> _Collected:
     """Read literal include folders, definitions and the standard of CUDA."""
     collected = _Collected()
-    commands = list(_cmake_commands(text))
+    commands = list(_cmake_commands(text, _cmake_options(file.parent)))
     targets = _cmake_targets(commands, source)
     variables: dict[str, list[_CMakeWord]] = {}
     for command in commands:
@@ -214,16 +247,71 @@ def _read_cmake(text: str, file: Path, source: Path) -> _Collected:
     return collected
 
 
-def _cmake_commands(text: str) -> Iterator[_CMakeCommand]:
-    depth = 0
+def _cmake_commands(text: str, options: Mapping[str, bool]) -> Iterator[_CMakeCommand]:
+    conditions: list[bool | None] = []  # of the blocks around; None: not known
+    earlier: list[bool | None] = []  # whether a branch before this one is taken
     for match in _CMAKE_COMMAND.finditer(_CMAKE_COMMENT.sub("", text)):
         name = match["name"].lower()
-        if name in ("if", "foreach", "while", "function", "macro"):
-            depth += 1
-        elif name in ("endif", "endforeach", "endwhile", "endfunction", "endmacro"):
-            depth -= 1
         arguments = tuple(one[0] or one[1] for one in _CMAKE_ARGUMENT.findall(match["arguments"]))
-        yield _CMakeCommand(name, arguments, depth)
+        if name == "if":
+            conditions.append(_cmake_condition(arguments, options))
+            earlier.append(False)
+        elif name in ("foreach", "while", "function", "macro"):
+            conditions.append(None)
+            earlier.append(None)
+        elif name in ("else", "elseif") and conditions:
+            if conditions[-1] is not False:
+                earlier[-1] = earlier[-1] or conditions[-1]
+            value = _cmake_condition(arguments, options) if name == "elseif" else True
+            conditions[-1] = value if earlier[-1] is False or value is False else None
+            if earlier[-1] is True:
+                conditions[-1] = False
+        elif name in ("endif", "endforeach", "endwhile", "endfunction", "endmacro") and conditions:
+            conditions.pop()
+            earlier.pop()
+        yield _CMakeCommand(name, arguments, sum(condition is not True for condition in conditions))
+
+
+def _cmake_condition(arguments: Sequence[str], options: Mapping[str, bool]) -> bool | None:
+    """Evaluate names with NOT, AND and OR; None where something else decides."""
+    alternatives: list[list[bool | None]] = [[]]
+    is_negated = False
+    for word in arguments:
+        if word == "NOT":
+            is_negated = not is_negated
+        elif word == "OR":
+            alternatives.append([])
+        elif word != "AND":
+            value = options.get(word, _CMAKE_PLATFORM.get(word))
+            if _CMAKE_CUDA.fullmatch(word):
+                value = True
+            alternatives[-1].append(not value if is_negated and value is not None else value)
+            is_negated = False
+    values: list[bool | None] = []
+    for terms in alternatives:
+        unknown = None if None in terms or not terms else True
+        values.append(False if False in terms else unknown)
+    if True in values:
+        return True
+    return None if None in values else False
+
+
+@lru_cache(maxsize=256)
+def _cmake_options(folder: Path) -> Mapping[str, bool]:
+    """Return the defaults of the options that the files of a folder and of those above it declare."""
+    options: dict[str, bool] = {}
+    for above in _folders(folder):
+        for file in (above / "CMakeLists.txt", *sorted(above.glob("cmake/*.cmake"))):
+            for command in _cmake_commands(text_of(file), {}):
+                words = [word.upper() for word in command.arguments]
+                value = words[2] if command.name == "option" and len(words) > 2 else "OFF"
+                if command.name == "set" and len(words) > 1 and command.depth == 0:
+                    value = words[1]
+                elif command.name != "option" or not words:
+                    continue
+                if value in _CMAKE_TRUE | _CMAKE_FALSE:
+                    options.setdefault(command.arguments[0], value in _CMAKE_TRUE)
+    return options
 
 
 def _cmake_targets(commands: Iterable[_CMakeCommand], source: Path) -> set[str]:

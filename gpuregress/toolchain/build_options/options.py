@@ -29,6 +29,8 @@ _LAMBDAS = "annotated lambdas and constexpr functions of the host need no option
 
 _FOLDERS = {"-I": "", "--include-path": "", "-iquote": "", "-isystem": "s", "--system-include": "s", "-idirafter": "s"}
 """Options with a folder; those of the second kind are searched after the others."""
+_OF_SYSTEM = frozenset((Path("/usr/include"), Path("/usr/local/include")))
+"""Folders that GCC searches by itself. It ignores options that name them, and their headers are the host's."""
 _MACROS = {"-D": True, "--define-macro": True, "-U": False, "--undefine-macro": False}
 _HEADERS = ("-include", "--pre-include")
 _RESPONSES = ("--options-file", "-optf")
@@ -217,8 +219,10 @@ class _Translation:
     def _take(self, name: str, value: str) -> None:
         if name in _FOLDERS:
             for folder in self._listed(value):
-                target = self._system if _FOLDERS[name] else self._include
-                target[Path(os.path.normpath(self._folder / folder))] = None
+                path = Path(os.path.normpath(self._folder / folder))
+                if path not in _OF_SYSTEM:
+                    target = self._system if _FOLDERS[name] else self._include
+                    target[path] = None
         elif name in _MACROS:
             for macro in self._listed(value):
                 self._define(macro, is_defined=_MACROS[name])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -81,20 +83,49 @@ def _nearest(folders: Iterable[Path], source: Path) -> tuple[Path, ...]:
 def origin_of(header: str, folder: Path) -> Path | None:
     """Find the file of a clone from which its build makes a header: `config.h.in`, or `data.proto` for `data.pb.h`.
 
+    Of several, it is that in folders as the header's, `a/config.h.in` for `a/config.h`, or else the nearest.
+
     Args:
         header: as it is included.
         folder: of the source.
 
     Returns:
-        None where there is none, or several.
+        None where there is none, or where several are alike.
     """
-    root = work_tree(Path(os.path.realpath(folder)))
+    source = Path(os.path.realpath(folder))
+    root = work_tree(source)
     if root is None:
         return None
-    origins = [path for name in made_headers.origins(header) for path in _files(root).get(name, ())]
-    if len(origins) != 1:
+    alike: dict[int, list[Path]] = {}
+    for name in made_headers.origins(header):
+        for path in _files(root).get(name, ()):
+            alike.setdefault(_same_folders(path, PurePosixPath(header)), []).append(path)
+    if not alike:
         return None
-    return origins[0]
+    origins = _nearest(alike[max(alike)], source)
+    return origins[0] if len(origins) == 1 else None
+
+
+def _same_folders(path: Path, header: PurePosixPath) -> int:
+    """Count the folders that end both the path of a file and that of a header."""
+    pairs = zip(reversed(path.parts[:-1]), reversed(header.parts[:-1]), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def named(patterns: Iterable[str], folder: Path) -> tuple[Path, ...]:
+    """List the files of a clone whose names match one of some patterns, the nearest first; () outside of any clone.
+
+    Args:
+        patterns: as `*.py`.
+        folder: of the source.
+    """
+    source = Path(os.path.realpath(folder))
+    root = work_tree(source)
+    if root is None:
+        return ()
+    form = re.compile("|".join(map(fnmatch.translate, patterns)))
+    found = [path for name, paths in _files(root).items() if form.match(name) for path in paths]
+    return tuple(sorted(found, key=lambda path: (-len(Path(os.path.commonpath((path, source))).parts), path)))
 
 
 def bringing_command(header: str, folder: Path) -> str:

@@ -99,7 +99,7 @@ _CUDA_PREFIXES = (
 _OF_KERNELS = re.compile(r"opencv2/(?:.*/)?(?:cuda/|cudev\b|cuda_types\b)")
 """Headers for device code in a folder of a library that is the host's otherwise."""
 _TORCH = ("torch/", "ATen/", "c10/", "THC/", "TH/", "caffe2/")
-_TORCH_TEXT = Path(__file__).parent.parent / "data" / "torch.h"
+_TORCH_TEXTS = Path(__file__).parent.parent / "data"
 
 _WORDS = {
     "std": {
@@ -139,6 +139,8 @@ _WORDS = {
 }
 _OF_LIBCUXX = "version"
 """What libcu++ includes before it has defined anything: its other headers would end up in themselves."""
+_OF_CMATH = ("algorithm", "limits", "type_traits", "utility")
+"""Headers of which GNU's `<cmath>` has what `_WORDS` names."""
 _CONTAINERS = ("thrust/device_vector.h", "thrust/host_vector.h")
 _VOCABULARY = {
     library: {header: frozenset(names.split()) for header, names in headers.items()}
@@ -252,6 +254,21 @@ template <class T> __host__ __device__ T* raw_pointer_cast(T* pointer) { return 
 #ifdef THRUST_CUB_WRAPPED_NAMESPACE
 }
 #endif
+#endif
+"""
+
+_PINNED = "thrust/system/cuda/experimental/pinned_allocator.h"
+_PINNED_TEXT = f"""\
+{_THRUST_TEXT}
+#ifndef GPUREGRESS_THRUST_PINNED
+#define GPUREGRESS_THRUST_PINNED
+#include <thrust/detail/config.h>
+THRUST_NAMESPACE_BEGIN
+namespace system {{ namespace cuda {{ namespace experimental {{
+template <class T> struct pinned_allocator {{ typedef T value_type; }};
+}} }} }}
+namespace cuda {{ namespace experimental {{ using system::cuda::experimental::pinned_allocator; }} }}
+THRUST_NAMESPACE_END
 #endif
 """
 
@@ -387,7 +404,8 @@ def _used(texts: Collection[str]) -> list[str]:
 def implied(texts: Collection[str]) -> str:
     """Return what nvcc includes in every source, as far as the texts use it.
 
-    `cuda_runtime.h` includes `<cmath>` and, by way of the C library, the integers of `<stdint.h>`.
+    `cuda_runtime.h` includes `<cmath>` and, by way of the C library, the integers of `<stdint.h>`. GNU's `<cmath>`
+    includes the parts of the standard library that its special functions need, such as `std::max`.
 
     Args:
         texts: what is compiled.
@@ -396,6 +414,9 @@ def implied(texts: Collection[str]) -> str:
     included = ""
     if any(use.has_math for use in uses):
         included = "#include <cmath>\n"
+    for header in _OF_CMATH:
+        if any(header in use.library for use in uses):
+            included += f"#include <{header}>\n"
     defines_integers = any(use.defines_integers for use in uses)  # perhaps as other types
     if not defines_integers and any(use.has_integers for use in uses):
         included += "#include <stdint.h>\n"
@@ -408,6 +429,7 @@ class _ImplicitUse(Record):
     has_math: bool
     has_integers: bool
     defines_integers: bool
+    library: frozenset[str]
 
 
 @lru_cache(maxsize=512)
@@ -418,6 +440,7 @@ def _implicit_use(text: str) -> _ImplicitUse:
         has_math=not names.isdisjoint(MATH_FUNCTIONS.split()),
         has_integers=_INTEGER.search(text) is not None,
         defines_integers=_INTEGER_DEFINED.search(text) is not None,
+        library=frozenset(header for header in _OF_CMATH if not names.isdisjoint(_VOCABULARY["std"][header])),
     )
 
 
@@ -433,10 +456,17 @@ def use_library(words: Collection[str], texts: Collection[str]) -> bool:
     return not _LIBRARY_NAMES.isdisjoint(words) and any(_DIRECTIVE.search(text) for text in texts)
 
 
-@lru_cache(maxsize=1)
-def torch_text() -> str:
-    """What kernels use of Torch's headers."""
-    return _TORCH_TEXT.read_text(encoding="ascii")
+@lru_cache(maxsize=2)
+def torch_text(*, is_of_device: bool = False) -> str:
+    """Return what kernels use of Torch's headers.
+
+    Args:
+        is_of_device: whether with the functions that only its `.cuh` files have: a project may define its own.
+    """
+    text = (_TORCH_TEXTS / "torch.h").read_text(encoding="ascii")
+    if is_of_device:
+        text += (_TORCH_TEXTS / "torch_device.h").read_text(encoding="ascii")
+    return text
 
 
 @lru_cache(maxsize=1)
@@ -447,8 +477,10 @@ def _names() -> frozenset[str]:
 def _shim(name: str) -> str | None:
     plain = re.sub(r"^(?:\./)+", "", name)
     if plain.startswith(_TORCH):
-        return torch_text()
+        return torch_text(is_of_device=plain.endswith(".cuh"))
     first, _, rest = plain.partition("/")
+    if plain == _PINNED:
+        return _PINNED_TEXT
     if first == "thrust":
         stem = rest.removesuffix(".h")
         known = _THRUST.split()

@@ -13,6 +13,8 @@ from pathlib import Path
 
 _TEMPLATE_SUFFIXES = (".in", ".cmakein", ".cmake.in")
 _VARIABLE = re.compile(r"@\w+@|\$\{\w+\}")
+_IN_NAME = re.compile(r"(?<=[A-Za-z_])@(\w+)@|@(\w+)@(?=\w)(?![uUlL]+\b)")
+"""A variable that is a part of a name: `@PREFIX@_VERSION`."""
 _ONLY_VARIABLE = re.compile(r"^[ \t]*(?:@\w+@|\$\{\w+\})[ \t]*$", re.MULTILINE)
 _OF_CUDA = r"(?!\w*(?:NO|WITHOUT|DISABLE)_?CUDA)\w*_CUDA"
 """An option that is on where CUDA's sources are compiled: `WITH_CUDA`."""
@@ -35,6 +37,8 @@ _VALUE = re.compile(r"\b(\w+)\s*=\s*(-?\w+)\s*(?:\[[^\]]*\])?\s*;")
 _QUALIFIED_CLASS = re.compile(
     r"(?<![\w:.>])(?P<scope>[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)::(?P<name>[A-Za-z_]\w*)\b(?!\s*(?:\(|::))\s*(?P<template><?)"
 )
+_OF_CUDA_RUNTIME = re.compile(r"cu(?:da)?[A-Z]|CU[A-Z]")
+"""Enumerations of CUDA, as of `cudaMemcpyKind::cudaMemcpyDefault`."""
 _SCOPES = re.compile(
     r"\b(?:namespace|class|struct|union|enum|typename)\b((?:\s|\w|::|\([^()]*\))*)|\busing\s+(\w+)\s*="
     r"|\btypedef\b[^;]*?(\w+)\s*;"
@@ -85,7 +89,8 @@ def opaque_classes(texts: Collection[str], known: Collection[str]) -> str:
     heads: dict[tuple[str, str], str] = {}
     for text in plain:
         for match in _QUALIFIED_CLASS.finditer(text):
-            if match["scope"].partition("::")[0] in opened:
+            first = match["scope"].partition("::")[0]
+            if first in opened or _OF_CUDA_RUNTIME.match(first):
                 continue
             heads.setdefault((match["scope"], match["name"]), "class")
             if match["template"]:
@@ -99,11 +104,15 @@ def opaque_classes(texts: Collection[str], known: Collection[str]) -> str:
 
 
 def _of_template(content: str) -> str:
-    """Fill in a template of CMake as if no option but CUDA were on; what is a number or a part of a text is 0."""
+    """Fill in a template of CMake as if no option but CUDA were on; what is a number or a part of a text is 0.
+
+    In a name, a variable's own name takes its place.
+    """
     content = _ON.sub(r"\1define \2 1", content)
     content = _SWITCH.sub(r"\1define \2 0", content)
     content = _OPTION.sub(r"/* #undef \1 */", content)
-    return _VARIABLE.sub("0", _ONLY_VARIABLE.sub("", content))
+    content = _IN_NAME.sub(lambda match: match[1] or match[2], _ONLY_VARIABLE.sub("", content))
+    return _VARIABLE.sub("0", content)
 
 
 def _of_protocol(content: str) -> str:

@@ -125,7 +125,42 @@ _LIBRARY_LIMIT = """\
 #endif
 """
 
-_PRELUDE_TEXT = f"{_MATH}{_SYSTEM_TYPES}{_DEPENDENT_LAUNCHES}{_FAILED_ASSERTION}{_SYSTEM}{_LIBRARY_LIMIT}"
+_UNARY = """
+acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 fabs floor lgamma log log10 log1p log2 logb
+nearbyint rint round sin sinh sqrt tan tanh tgamma trunc
+"""
+_BINARY = "atan2 copysign fdim fmax fmin fmod hypot nextafter pow remainder"
+
+# GNU's <cmath> has templates for arguments of other types, which nvcc takes: a whole number becomes a double, and two
+# numbers become what their sum is. NVRTC has no functions but for equal types, so that `sqrt(2)` is ambiguous.
+_PROMOTIONS = f"""\
+namespace gpuregress_math {{
+template <class T> struct whole {{}};
+template <class T> struct number {{}};
+template <> struct number<float> {{ typedef float type; }};
+template <> struct number<double> {{ typedef double type; }};
+#define GPUREGRESS_WHOLE(T) \\
+  template <> struct whole<T> {{ typedef double type; }}; template <> struct number<T> {{ typedef double type; }};
+GPUREGRESS_WHOLE(bool) GPUREGRESS_WHOLE(char) GPUREGRESS_WHOLE(signed char) GPUREGRESS_WHOLE(unsigned char)
+GPUREGRESS_WHOLE(short) GPUREGRESS_WHOLE(unsigned short) GPUREGRESS_WHOLE(int) GPUREGRESS_WHOLE(unsigned)
+GPUREGRESS_WHOLE(long) GPUREGRESS_WHOLE(unsigned long) GPUREGRESS_WHOLE(long long) GPUREGRESS_WHOLE(unsigned long long)
+#undef GPUREGRESS_WHOLE
+template <class T> using number_t = typename number<T>::type;
+}}
+#define GPUREGRESS_UNARY(f) \\
+  template <class T> static __inline__ __host__ __device__ typename gpuregress_math::whole<T>::type f(T x) {{ \\
+    return f(static_cast<double>(x)); \\
+  }}
+#define GPUREGRESS_BINARY(f) \\
+  template <class T, class U, class R = decltype(gpuregress_math::number_t<T>() + gpuregress_math::number_t<U>())> \\
+  static __inline__ __host__ __device__ R f(T x, U y) {{ return f(static_cast<R>(x), static_cast<R>(y)); }}
+{" ".join(f"GPUREGRESS_UNARY({name})" for name in _UNARY.split())}
+{" ".join(f"GPUREGRESS_BINARY({name})" for name in _BINARY.split())}
+#undef GPUREGRESS_UNARY
+#undef GPUREGRESS_BINARY
+"""
+
+_PRELUDE_TEXT = f"{_MATH}{_PROMOTIONS}{_SYSTEM_TYPES}{_DEPENDENT_LAUNCHES}{_FAILED_ASSERTION}{_SYSTEM}{_LIBRARY_LIMIT}"
 
 MATH_FUNCTIONS = """
 abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor

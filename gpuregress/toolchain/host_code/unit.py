@@ -15,7 +15,7 @@ from pathlib import Path
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain import include_scanner
 from gpuregress.toolchain.headers import host_headers, virtual_headers
-from gpuregress.toolchain.host_code import declarations, reachability
+from gpuregress.toolchain.host_code import declarations, macro_calls, reachability
 from gpuregress.toolchain.host_code.declarations import Declared, View
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, Macros, spaces
 from gpuregress.toolchain.host_code.reachability import ANNOTATION, Edits
@@ -26,6 +26,7 @@ _MANY_FILES = 40
 _MOST_PARSED = 256
 """Files whose trees are kept."""
 
+_ALONE = re.compile(r"^[ \t]*(?P<name>[A-Za-z_]\w*)[ \t]*\([^;{}\n]*\)[ \t]*$", re.MULTILINE)
 _NAME = re.compile(r'(\s*)(?:"([^"\n]*)"|<([^>\n]*)>)')
 
 
@@ -161,7 +162,8 @@ class UnitBuilder:
     def drop(self, errors: Collection[tuple[Path, int]]) -> bool:
         """Let go of declarations that are no device code and in which the compiler found errors.
 
-        Many headers are parsed only now, and a library that seemed not to be used is there from now on.
+        Many headers are parsed only now, and a library that seemed not to be used is there from now on. Where nothing
+        can go, the macros in the line of an error are expanded: one may make kernels and functions of the host.
 
         Args:
             errors: files and lines.
@@ -178,17 +180,48 @@ class UnitBuilder:
             self._leave_fragments()
             return True
         wrong: set[tuple[int, int]] = set()
+        lines: dict[int, set[int]] = {}
         for file, line in errors:
             resolved = file.resolve()  # a directive may lead to `include/../a.h`, and the compiler is given `a.h`
             for number, path in enumerate(self._paths):
                 if path != resolved:
                     continue
+                starts: list[int] = []
                 for view in self._views[number]:
                     for declared in view.declarations:
-                        wrong.update((number, start) for start in self._host_code(number, declared, view, line))
+                        starts += self._host_code(number, declared, view, line)
+                wrong.update((number, start) for start in starts)
+                if not starts:
+                    lines.setdefault(number, set()).add(line)
         new = wrong - self._dropped
         self._dropped |= new
-        return bool(new) or may_lack
+        expanded = [self._expand_macros(number, lines[number]) for number in lines]
+        if not (new or may_lack or any(expanded)):
+            expanded = [self._expand_macros(number, self._lines_of_calls(number)) for number in lines]
+        return bool(new) or may_lack or any(expanded)
+
+    def _lines_of_calls(self, number: int) -> set[int]:
+        """The lines of a file in which a macro's call stands alone: the grammar may misread what follows it."""
+        code = self._texts[number].code
+        return {code.count("\n", 0, match.start()) + 1 for match in _ALONE.finditer(code)}
+
+    def _expand_macros(self, number: int, lines: Collection[int]) -> bool:
+        """Expand the macros in lines of a file that is parsed; tell whether there were any."""
+        text = self._texts[number]
+        expansions = macro_calls.expansions_in_lines(text, self._macros.named, lines) if self._views[number] else []
+        if not expansions:
+            return False
+        moved: set[tuple[int, int]] = set()
+        for file, start in self._dropped:
+            before = [one for one in expansions if file == number and one.start < start]
+            moved.add((file, start + sum(len(one.text) - (one.end - one.start) for one in before)))
+        self._dropped = moved
+        changes = [Replacement(one.start, one.end, one.text) for one in expansions]
+        self._texts[number] = _text_of(replaced(text.text, changes))
+        self._views[number] = self._parsed(self._texts[number])
+        self._included[number] = self._targets(self._texts[number], self._files[number].parent)
+        self._leave_fragments()
+        return True
 
     def _host_code(self, number: int, declared: Declared, view: View, line: int) -> list[int]:
         """The offsets of what can go of a declaration in a line: its host members first, then all of it."""

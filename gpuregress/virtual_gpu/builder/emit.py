@@ -15,9 +15,6 @@ from gpuregress.virtual_gpu.builder.structured import I16, I32
 from gpuregress.virtual_gpu.ptx.modifiers import BITS, type_of
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Operand
 
-Build: TypeAlias = Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value]
-"""Builds a subroutine's body from its arguments; gives its result."""
-
 
 class Emit(Protocol):
     """The services a lowering may use.
@@ -46,9 +43,6 @@ class Emit(Protocol):
 
     def intrinsic(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
         """Call an LLVM intrinsic by its full name (`llvm.fma.f32`), declaring it on first use."""
-
-    def subroutine(self, name: str, result: ir.Type, parameters: tuple[ir.Type, ...], build: Build) -> ir.Function:
-        """A private function of the module, built on first use: for sequences too long to repeat at each use."""
 
     def table(self, name: str) -> ir.Value:
         """A pointer (to i32) to a table of `runtime/special_function_tables.py`, loaded lazily."""

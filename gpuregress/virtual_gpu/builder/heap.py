@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, at, i64
+from gpuregress.virtual_gpu.builder.structured import I1, I64, POINTER, at, i64, stack_words, subroutine
 from gpuregress.virtual_gpu.runtime.device_heap import (
     CELL,
     CELL_SHIFT,
@@ -94,7 +94,6 @@ def held_memory(b: ir.IRBuilder, class_record: ir.Value, address: ir.Value) -> t
 # accesses to freed memory are found.
 
 
-Arguments = tuple[ir.Value, ...]
 _CALL = ir.FunctionType(I64, (I64, POINTER, POINTER)).as_pointer()
 _NULL = ir.Constant(POINTER, None)
 
@@ -109,9 +108,9 @@ def _charge(b: ir.IRBuilder, size: ir.Value) -> ir.Value:
     return b.select(b.icmp_unsigned("==", size, i64(0)), i64(GRANULE), granules)
 
 
-def build_malloc(b: ir.IRBuilder, arguments: Arguments) -> ir.Value:
-    """Build the body of `malloc(machine, site, size) → address`, which is 0 where the heap has no room."""
-    machine, site, size = arguments
+@subroutine("heap.malloc", I64)
+def call_malloc(b: ir.IRBuilder, machine: ir.Value, site: ir.Value, size: ir.Value) -> ir.Value:
+    """Call `malloc(machine, site, size) → address`, which is 0 where the heap has no room."""
     heap = _machine(b, machine, "heap", POINTER)
     header = Record(b, heap, HEADER)
     limit, charge = header.load("limit"), _charge(b, size)
@@ -141,12 +140,8 @@ def build_malloc(b: ir.IRBuilder, arguments: Arguments) -> ir.Value:
 
 def _reserve_class(b: ir.IRBuilder, machine: ir.Value, number: ir.Value) -> None:
     """Ask Python for the memory of a size class."""
-    with b.goto_entry_block():
-        slot = b.alloca(I64)
-    slot.type = POINTER
-    b.store(number, slot)
     call = b.inttoptr(_machine(b, machine, "syscall"), _CALL)
-    b.call(call, (i64(SYSTEM_CALLS.index("malloc")), slot, _NULL))
+    b.call(call, (i64(SYSTEM_CALLS.index("malloc")), stack_words(b, [number]), _NULL))
 
 
 def _take_cell(b: ir.IRBuilder, record: Record) -> ir.Value:
@@ -169,9 +164,9 @@ def _take_cell(b: ir.IRBuilder, record: Record) -> ir.Value:
     return index
 
 
-def build_free(b: ir.IRBuilder, arguments: Arguments) -> ir.Value:
-    """Build the body of `free(machine, site, address) → 0`; records a fault where nothing is allocated there."""
-    machine, site, address = arguments
+@subroutine("heap.free", I64)
+def call_free(b: ir.IRBuilder, machine: ir.Value, site: ir.Value, address: ir.Value) -> ir.Value:
+    """Call `free(machine, site, address) → 0`; records a fault where nothing is allocated there."""
     with b.if_then(b.icmp_unsigned("==", address, i64(0))):
         b.ret(i64(0))
     wrong = b.append_basic_block("wrong")

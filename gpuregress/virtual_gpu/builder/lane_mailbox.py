@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.services import Services, raw_call
-from gpuregress.virtual_gpu.builder.structured import I64, element, entry_alloca, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I64, i32, i64, stack_words
 from gpuregress.virtual_gpu.builder.threads import COORDINATES, lane
 from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_LEFT_OUT, FAULT_MASK
 
@@ -53,9 +53,7 @@ def _note_left_out(emitter: Services, mask: ir.Value) -> None:
     if "barriers" in emitter.unit.schedule.instruments.checks:
         for name in COORDINATES:
             set_field(b, machine, f"fault_{name}", b.zext(emitter.thread.coordinate(b, name), I64))
-        words = entry_alloca(b.function, ir.ArrayType(I64, 2))
-        for index, value in enumerate((i64(site), b.zext(mask, I64))):
-            b.store(value, element(b, words, i32(index), I64))
+        words = stack_words(b, (i64(site), b.zext(mask, I64)))
         raw_call(b, machine, CHECK_LEFT_OUT, words, machine)
         return
     with b.if_then(b.icmp_unsigned("==", field(b, machine, "left_out"), i64(0)), likely=False):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeAlias, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from llvmlite import ir
 
@@ -18,6 +21,7 @@ I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 POINTER = ir.PointerType()
 
+_SLOTS = "slots"
 _FLOATS: dict[str, ir.Type] = {"f32": F32, "f64": F64}
 
 
@@ -115,21 +119,104 @@ class Cell:
 
 
 def open_function(function: ir.Function) -> ir.IRBuilder:
-    """Start a function's body: a block for stack slots alone, and the entry block of the returned builder."""
-    slots, entry = function.append_basic_block("slots"), function.append_basic_block("entry")
-    ir.IRBuilder(slots).branch(entry)
-    return ir.IRBuilder(entry)
+    """Start a function's body."""
+    return ir.IRBuilder(function.append_basic_block("entry"))
 
 
 def entry_alloca(function: ir.Function, type_: ir.Type, *, align: int = 0) -> ir.Value:
-    """A stack slot in the first block of a function that `open_function` started."""
+    """A stack slot of a function whose body is started: in a block of its own, since no other builder is there."""
+    first = function.entry_basic_block
+    if first.name != _SLOTS:
+        body, first = first, function.insert_basic_block(0, _SLOTS)
+        ir.IRBuilder(first).branch(body)
     builder = ir.IRBuilder()
-    builder.position_at_start(function.entry_basic_block)
+    builder.position_at_start(first)
     slot = builder.alloca(type_)
-    slot.type = ir.PointerType()
+    slot.type = POINTER
     if align:
         slot.align = align
     return slot
+
+
+def stack_words(builder: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
+    """Store 64-bit values on the stack, one after the other; return a pointer to the first."""
+    words = entry_alloca(builder.function, ir.ArrayType(I64, max(1, len(values))), align=8)
+    for index, value in enumerate(values):
+        builder.store(value, at(builder, words, 8 * index))
+    return words
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+Build: TypeAlias = Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value | None]
+"""Builds a subroutine's body from its arguments; gives its result."""
+_MANY_CALLS, _LARGE = 16, 60
+"""Calls of a subroutine, and LLVM instructions in it, from which on it is not inlined: an unrolled loop has hundreds of
+asynchronous copies, and LLVM's time grows faster than the code."""
+_calls: WeakKeyDictionary[ir.Function, int] = WeakKeyDictionary()
+
+
+def private_function(
+    module: ir.Module, name: str, result: ir.Type | None, parameters: Sequence[ir.Type], build: Build
+) -> ir.Function:
+    """A private function of a module that is about to be called: for sequences too long to repeat at each use.
+
+    Args:
+        module: of the caller.
+        name: of all that the code depends on.
+        result: the type of its result; None where it has none.
+        parameters: types of its parameters.
+        build: builds it, on first use.
+    """
+    function = module.globals.get(name)
+    if function is None:
+        function = ir.Function(module, ir.FunctionType(result or ir.VoidType(), parameters), name)
+        function.linkage = "internal"
+        function.attributes.add("nounwind")
+        b = open_function(function)
+        answer = build(b, tuple(function.args))
+        if answer is not None:
+            b.ret(answer)
+        elif not b.block.is_terminated:
+            b.ret_void()
+    calls = _calls[function] = _calls.get(function, 0) + 1
+    is_called_often = calls == _MANY_CALLS and "alwaysinline" not in function.attributes
+    if is_called_often and sum(len(block.instructions) for block in function.blocks) > _LARGE:
+        function.attributes.add("noinline")
+    return function
+
+
+def subroutine(
+    name: str | Callable[..., str], result: ir.Type | None = None, attributes: Sequence[str] = ()
+) -> Callable[[_Function], _Function]:
+    """Make of a function that builds code one that calls a private function with that code; see `private_function`.
+
+    The values after the builder are the parameters; what stands before it, or has a keyword, is for building alone.
+
+    Args:
+        name: of the subroutine, or what makes it of the arguments that are for building alone.
+        result: the type of its result, which the function returns; None where it has none.
+        attributes: LLVM's, beside `nounwind`.
+    """
+
+    def decorate(build: _Function) -> _Function:
+        @wraps(build)
+        def call(*given: Any, **known: Any) -> Any:
+            place = next(index for index, item in enumerate(given) if isinstance(item, ir.IRBuilder))
+            caller, values = given[place], given[place + 1 :]
+            own_name = name if isinstance(name, str) else name(*given[:place], **known)
+
+            def body(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value | None:
+                for attribute in attributes:
+                    b.function.attributes.add(attribute)
+                answer: ir.Value | None = build(*given[:place], b, *arguments, **known)
+                return answer
+
+            types = [value.type for value in values]
+            return caller.call(private_function(caller.module, own_name, result, types, body), values)
+
+        return cast("_Function", call)
+
+    return decorate
 
 
 @contextmanager
@@ -180,6 +267,26 @@ def at(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value | int) -> ir.Valu
             return base
         offset = i64(offset)
     return builder.gep(base, [offset], source_etype=I8)
+
+
+def call_intrinsic(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
+    """Call an LLVM intrinsic by its full name (`llvm.fma.f32`), declaring it on first use."""
+    function = builder.module.globals.get(name)
+    if function is None:
+        types = [argument.type for argument in arguments]
+        function = ir.Function(builder.module, ir.FunctionType(result, types), name)
+    return builder.call(function, arguments)
+
+
+def fill_memory(builder: ir.IRBuilder, start: ir.Value, byte: int, count: ir.Value) -> None:
+    """Fill memory with a byte."""
+    name, void = "llvm.memset.p0.i64", ir.VoidType()
+    call_intrinsic(builder, name, void, start, ir.Constant(I8, byte), count, ir.Constant(I1, 0))
+
+
+def copy_memory(builder: ir.IRBuilder, target: ir.Value, source: ir.Value, count: ir.Value) -> None:
+    """Copy bytes to memory that does not overlap them."""
+    call_intrinsic(builder, "llvm.memcpy.p0.p0.i64", ir.VoidType(), target, source, count, ir.Constant(I1, 0))
 
 
 def element(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, type_: ir.Type) -> ir.Value:

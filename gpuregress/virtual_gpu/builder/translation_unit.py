@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import struct
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -15,8 +14,7 @@ from gpuregress.gpu.errors import UnsupportedError
 from gpuregress.virtual_gpu.analysis.effects import waits
 from gpuregress.virtual_gpu.analysis.module_facts import is_clustered, uses_reserved_shared
 from gpuregress.virtual_gpu.builder.address_resolution import build_resolve, build_resolve_in, build_resolve_own
-from gpuregress.virtual_gpu.builder.emit import Build
-from gpuregress.virtual_gpu.builder.structured import I1, I8, I32, I64, POINTER, entry_alloca
+from gpuregress.virtual_gpu.builder.structured import I8, I32, POINTER, entry_alloca
 from gpuregress.virtual_gpu.ptx.modifiers import byte_size, lay_out
 from gpuregress.virtual_gpu.ptx.modifiers import size as type_size
 from gpuregress.virtual_gpu.ptx.tree import (
@@ -44,10 +42,6 @@ from gpuregress.virtual_gpu.runtime.probe_sites import COUNTERS, Lines, ProbeKin
 from gpuregress.virtual_gpu.runtime.program import Relocation, Schedule, Site, VariableFacts
 
 ProbeKey = tuple[str, str, int]
-
-_MANY_CALLS, _LARGE = 16, 60
-"""Calls of a subroutine, and LLVM instructions in it, from which on it is not inlined: an unrolled loop has hundreds of
-asynchronous copies, and LLVM's time grows faster than the code."""
 
 
 def has_local_gaps(function: Function) -> bool:
@@ -100,8 +94,6 @@ class Unit:
         self.device_functions: dict[str, ir.Function] = {}
         self.called_functions: list[str] = []
         self.address_taken = self._functions_with_an_address()
-        self._subroutines: dict[str, ir.Function] = {}
-        self._calls: Counter[str] = Counter()
         self._resolve_in: dict[str, ir.Function] = {}
         self.clustered = any(is_clustered(item) for item in self.functions.values())
         self._place_shared()
@@ -212,38 +204,13 @@ class Unit:
             self.tables.append(name)
         return self.tables.index(name)
 
-    def intrinsic(self, name: str, result: ir.Type, arguments: tuple[ir.Type, ...]) -> ir.Function:
-        """Declare an LLVM intrinsic."""
-        if name in self.module.globals:
-            return self.module.globals[name]
-        return ir.Function(self.module, ir.FunctionType(result, arguments), name)
-
-    def fill(self, builder: ir.IRBuilder, start: ir.Value, byte: int, count: ir.Value) -> None:
-        """Fill memory with a byte."""
-        is_volatile = ir.Constant(I1, 0)
-        memset = self.intrinsic("llvm.memset.p0.i64", ir.VoidType(), (POINTER, I8, I64, I1))
-        builder.call(memset, (start, ir.Constant(I8, byte), count, is_volatile))
-
-    def subroutine(self, name: str, result: ir.Type, parameters: tuple[ir.Type, ...], build: Build) -> ir.Function:
-        """A private function, built on first use."""
-        if name not in self._subroutines:
-            function = ir.Function(self.module, ir.FunctionType(result, parameters), f"subroutine.{name}")
-            function.linkage = "internal"
-            self._subroutines[name] = function
-            builder = ir.IRBuilder(function.append_basic_block("entry"))
-            builder.ret(build(builder, tuple(function.args)))
-        function = self._subroutines[name]
-        self._calls[name] += 1
-        if self._calls[name] == _MANY_CALLS and sum(len(block.instructions) for block in function.blocks) > _LARGE:
-            function.attributes.add("noinline")
-        return function
-
     def constants(self, values: Sequence[int]) -> ir.Value:
         """A pointer to constant numbers (i32)."""
         kind = ir.ArrayType(I32, len(values))
         array = ir.GlobalVariable(self.module, kind, self.module.get_unique_name("constants"))
         array.global_constant, array.linkage = True, "internal"
         array.initializer = ir.Constant(kind, values)
+        array.type = POINTER
         return array
 
     def site(

@@ -219,59 +219,6 @@ class AccessLists:
         same = b.icmp_unsigned("==", b.and_(b.xor(known.epoch, epoch), i64(~(_LANE_BITS | mark))), i64(0))
         return b.and_(same, b.icmp_unsigned("!=", b.and_(known.mask, lane_bit(b, epoch)), i32(0)))
 
-    def joins_newest(self, b: ir.IRBuilder, place: ShadowPlace, cell: ir.Value) -> ir.Value:
-        """Join the newest write of a cell, if that is the same one by another lane, and nothing else needs a look.
-
-        Args:
-            b: the builder.
-            place: of a strong write.
-            cell: a pointer to its cell.
-
-        Returns:
-            whether it has joined, i1.
-        """
-        known, reader = load_word(b, cell, 0), load_word(b, cell, 8)
-        same_bits = i64(~(_LANE_BITS | layout.HAS_EARLIER))
-        joins = b.icmp_unsigned("==", b.and_(b.xor(known, place.epoch), same_bits), i64(0))
-        joins = b.and_(joins, place.is_all_old(b, reader))
-        another = b.icmp_unsigned("!=", b.and_(b.xor(known, place.epoch), i64(_LANE_BITS)), i64(0))
-        with b.if_then(b.and_(joins, another)):
-            slot = _Slot(cell, at(b, cell, place.plane), layout.WRITE_LIST)
-            newest = opened(b, known, load_word(b, slot.word, 0), slot.mark)
-            slot.store(b, place.epoch, b.or_(newest.mask, lane_bit(b, place.epoch)), newest.head)
-        return joins
-
-    def joins_pair(self, b: ir.IRBuilder, place: ShadowPlace, cell: ir.Value) -> ir.Value:
-        """Make a pair of the only write of a cell and a strong write, if the two stand for all; see `_pair`.
-
-        Args:
-            b: the builder.
-            place: of the strong write.
-            cell: a pointer to its cell.
-
-        Returns:
-            whether it has done so, i1.
-        """
-        known, reader = load_word(b, cell, 0), load_word(b, cell, 8)
-        if place.space == "shared" and self._order.is_whole:
-            joins = b.icmp_unsigned("!=", b.and_(b.xor(known, place.epoch), i64(_WARP_BITS)), i64(0))
-        elif place.space == "global" and not self._order.orders_blocks:
-            launch = field(b, place.machine, "checks", POINTER)
-            has_turns = b.icmp_unsigned("!=", load_word(b, launch, layout.LAUNCH["has_turns"]), i64(0))
-            joins = b.and_(b.icmp_unsigned("<", known, place.turn), b.not_(has_turns))
-        else:
-            return ir.Constant(I1, 0)
-        marks = b.and_(known, i64(layout.WIDE | layout.WRITE_LIST))
-        own = b.and_(place.epoch, i64(layout.WIDE))
-        for word in (marks, own):
-            joins = b.and_(joins, b.icmp_unsigned("==", word, i64(layout.WIDE)))
-        joins = b.and_(joins, b.not_(place.is_all_old(b, known)))
-        joins = b.and_(joins, place.is_all_old(b, reader))
-        with b.if_then(joins, likely=True):
-            b.store(b.or_(place.epoch, i64(layout.WRITE_PAIR)), cell)
-            b.store(known, at(b, cell, place.plane))
-        return joins
-
     @subroutine(lambda _, space: f"check.list.read.{space}")
     def note_read(self, space: str, b: ir.IRBuilder, *values: ir.Value) -> None:
         """`(machine, cell, plane, address, epoch)`: a cell of a space is read."""

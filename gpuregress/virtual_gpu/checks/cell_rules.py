@@ -9,6 +9,9 @@ than of different lanes. Whatever thread writes next, one of the two is as far f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from llvmlite import ir
 
 from gpuregress.gpu.records import replace
@@ -173,11 +176,12 @@ class CellRules:
                 self.note_alone(b, access, where, cell)
             with other:
                 arguments = (where.machine, cell, where.plane, where.address, where.epoch, filled)
+                single = replace(access, count=1)
                 if self.keeps_all and access.is_strong and access.action == WRITE:
                     with b.if_then(b.not_(self._has_pair(b, where, cell))):
-                        self._touched(b, access, where.space, arguments)
+                        self._touched(single, where.space, b, *arguments)
                 else:
-                    self._touched(b, access, where.space, arguments)
+                    self._touched(single, where.space, b, *arguments)
 
     def note_alone(self, b: ir.IRBuilder, access: CellAccess, where: ShadowPlace, cell: ir.Value) -> None:
         """Note an access to a cell that holds nothing else that matters."""
@@ -192,12 +196,10 @@ class CellRules:
     def _has_pair(b: ir.IRBuilder, where: ShadowPlace, cell: ir.Value) -> ir.Value:
         """Whether a strong write changes nothing, because two of its kind stand for all of them already."""
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
-        limit = where.open if where.space == "shared" else where.oldest
         marks = b.and_(write, i64(layout.WIDE | layout.WRITE_LIST))
         holds = b.icmp_unsigned("==", marks, i64(layout.WIDE | layout.WRITE_PAIR))
         holds = b.and_(holds, b.icmp_unsigned("==", b.and_(where.epoch, i64(layout.WIDE)), i64(layout.WIDE)))
-        holds = b.and_(holds, b.icmp_unsigned(">=", write, limit))
-        return b.and_(holds, b.icmp_unsigned("<", reader, limit))
+        return b.and_(holds, b.and_(b.not_(where.is_all_old(b, write)), where.is_all_old(b, reader)))
 
     def is_untouched(
         self, b: ir.IRBuilder, access: CellAccess, cell: ir.Value, where: ShadowPlace, filled: ir.Value
@@ -207,13 +209,12 @@ class CellRules:
         A thread may write what it has just read itself. Where `has_list`, the lists are to be forgotten.
         """
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
-        limit = where.open if where.space == "shared" else where.oldest
-        holds = b.icmp_unsigned("<", reader, limit)
+        holds = where.is_all_old(b, reader)
         if access.action == WRITE and not access.is_strong:
             rest = i64(~(layout.SITE_MASK | layout.SAME_VALUE))
             own = b.icmp_unsigned("==", b.and_(b.xor(reader, where.epoch), rest), i64(0))
             holds = b.or_(holds, own)
-        holds = b.and_(holds, b.icmp_unsigned("<", write, limit))
+        holds = b.and_(holds, where.is_all_old(b, write))
         if (access.action == READ or access.reads) and self._uninitialized:
             holds = b.and_(holds, b.or_(filled, b.not_(self.is_void(b, write, where))))
         return holds
@@ -232,38 +233,12 @@ class CellRules:
             with b.if_then(self.has_list(b, cell), likely=False):
                 self._lists.forget(b, where.machine, cell, where.plane)
 
-    def _touched(self, b: ir.IRBuilder, access: CellAccess, space: str, arguments: tuple[ir.Value, ...]) -> None:
-        """The check of a cell that was touched since the last barrier; the arguments are those of the slow way."""
-        single = replace(access, count=1)
-        if self.keeps_all and single.is_strong and single.action == WRITE and not self._conflicts:
-            self._strong_write(single, space, b, *arguments)
-        else:
-            self._touched_before(single, space, b, *arguments)
-
-    @subroutine(lambda _, access, space: f"{access.name(space)}.joins")
-    def _strong_write(self, access: CellAccess, space: str, b: ir.IRBuilder, *values: ir.Value) -> None:
-        """As `_touched`, for a strong write; most join a write that is there already."""
-        # A function of its own: in one with more calls, LLVM would save the registers that those change.
-        machine, cell, plane, address, epoch, _ = values
-        where = shadow_place(b, machine, plane, address, epoch, space)
-        for joins in (self._lists.joins_pair, self._lists.joins_newest):
-            with b.if_then(joins(b, where, cell)):
-                b.ret_void()
-        self._touched_before(access, space, b, *values)
-
     @subroutine(lambda _, access, space: f"{access.name(space)}.touched")
-    def _touched_before(self, access: CellAccess, space: str, b: ir.IRBuilder, *values: ir.Value) -> None:
-        """As `_touched`, for any access; a strong write that joins no other one."""
+    def _touched(self, access: CellAccess, space: str, b: ir.IRBuilder, *values: ir.Value) -> None:
+        """The check of a cell that was touched since the last barrier; the parameters are those of the slow way."""
         # Out of line: what comes before it is so short that LLVM puts it where the access is.
         machine, cell, plane, address, epoch, filled = values
         where = shadow_place(b, machine, plane, address, epoch, space)
-        if self.keeps_all and access.is_strong and access.action == WRITE and not self._conflicts:
-            write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
-            # Nothing that a strong write races with: it only has to be noted.
-            free = b.and_(self._rules.races_with_no_write(b, space, write, epoch), where.is_all_old(b, reader))
-            with b.if_then(b.and_(free, b.not_(where.is_all_old(b, write)))):
-                self._note_in_lists(b, access, where, cell)
-                b.ret_void()
         self._touched_cell(b, access, cell, where, filled)
 
     def _touched_cell(
@@ -365,13 +340,7 @@ class CellRules:
             self._note_in_lists(b, access, where, cell)
             return
         if self._races:
-            if self.flies and space != "global":
-                with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
-                    with flying:
-                        self.report(b, where, i64(layout.UNARRIVED), write)
-                    with still:
-                        self._rules.report_race(b, access, where, write, is_other_write=True)
-            else:
+            with self._unless_in_flight(b, where, write, write):
                 self._rules.report_race(b, access, where, write, is_other_write=True)
             if is_write:
                 self._rules.report_race(b, access, where, reader, is_other_write=False)
@@ -388,16 +357,24 @@ class CellRules:
         second = at(b, cell, where.plane)
         write, reader = load_word(b, cell, 0), load_word(b, cell, 8)
         arguments = (where.machine, where.plane, where.address, where.epoch)
-        if self.flies and where.space != "global":
-            with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
-                with flying:
-                    self.report(b, where, i64(layout.UNARRIVED), b.and_(write, i64(~layout.WRITE_LIST)))
-                with still:
-                    self._examine(access, where.space, "writes", b, *arguments, write, load_word(b, second, 0))
-        else:
+        with self._unless_in_flight(b, where, write, b.and_(write, i64(~layout.WRITE_LIST))):
             self._examine(access, where.space, "writes", b, *arguments, write, load_word(b, second, 0))
         if access.action == WRITE:
             self._examine(access, where.space, "readers", b, *arguments, reader, load_word(b, second, 8))
+
+    @contextmanager
+    def _unless_in_flight(
+        self, b: ir.IRBuilder, where: ShadowPlace, write: ir.Value, reported: ir.Value
+    ) -> Iterator[None]:
+        """Run the body unless an asynchronous copy to the cell has not arrived; that is reported instead."""
+        if not self.flies or where.space == "global":
+            yield
+            return
+        with b.if_else(_is_in_flight(b, write, where.oldest), likely=False) as (flying, still):
+            with flying:
+                self.report(b, where, i64(layout.UNARRIVED), reported)
+            with still:
+                yield
 
     @subroutine(lambda _, access, space, others: f"{replace(access, count=1).name(space)}.{others}")
     def _examine(self, access: CellAccess, space: str, others: str, b: ir.IRBuilder, *values: ir.Value) -> None:

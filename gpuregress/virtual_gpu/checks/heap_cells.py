@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field
 from gpuregress.virtual_gpu.builder.heap import Record, place
-from gpuregress.virtual_gpu.builder.structured import I64, POINTER, at, i64
+from gpuregress.virtual_gpu.builder.structured import I64, POINTER, at, fill_memory, i64
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
 from gpuregress.virtual_gpu.ptx.tree import Call, Function, Symbol
@@ -80,4 +80,4 @@ def begin_allocation(unit: Unit, b: ir.IRBuilder, machine: ir.Value, address: ir
     shift = unit.granules["global"]
     count = b.lshr(b.add(size, i64((1 << shift) - 1)), i64(shift))
     for start in (cell, b.add(cell, plane)):
-        unit.fill(b, b.inttoptr(start, POINTER), 0, b.shl(count, i64(layout.CELL_SHIFT)))
+        fill_memory(b, b.inttoptr(start, POINTER), 0, b.shl(count, i64(layout.CELL_SHIFT)))

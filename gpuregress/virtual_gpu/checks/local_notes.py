@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I64, at, i64
+from gpuregress.virtual_gpu.builder.structured import I1, I64, at, fill_memory, i64
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, epoch_of
 from gpuregress.virtual_gpu.checks.cell_rules import report
 from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
@@ -34,7 +34,7 @@ def clear(b: ir.IRBuilder, emitter: Services) -> None:
     size = emitter.frame.local_bytes
     if emitter.unit.watches_local and size:
         start = b.add(emitter.thread.stack, emitter.view.field("local_notes"))
-        emitter.unit.fill(b, at(b, emitter.thread.local, start), 0, i64(size))
+        fill_memory(b, at(b, emitter.thread.local, start), 0, i64(size))
 
 
 def note_generic(emitter: Services, access: AccessNote, address: ir.Value, pointer: ir.Value) -> None:

@@ -20,8 +20,8 @@ from gpuregress.virtual_gpu.builder.structured import (
     at,
     counted,
     element,
-    entry_alloca,
     i64,
+    stack_words,
 )
 from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.checks.access_check import RaceRules
@@ -102,11 +102,9 @@ def _tell(emitter: Services, kind: int, value: ir.Value) -> None:
     if emitter.epoch is None or "races" not in emitter.unit.schedule.instruments.checks:
         return
     b, view = emitter.builder, emitter.view
-    slots = entry_alloca(b.function, ir.ArrayType(I64, 3), align=8)
     thread = b.zext(linear_thread(b, view, emitter.thread), I64)
-    for index, word in enumerate((i64(kind), thread, value)):
-        b.store(word, at(b, slots, 8 * index))
-    raw_call(b, view.machine, CHECK_MATRIX, slots, view.machine)
+    words = stack_words(b, (i64(kind), thread, value))
+    raw_call(b, view.machine, CHECK_MATRIX, words, view.machine)
     begin_epoch(b, emitter)
 
 

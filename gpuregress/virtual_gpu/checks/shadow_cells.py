@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar, cast
+from functools import partial
 
 from llvmlite import ir
 
 from gpuregress.gpu.records import Record, replace
+from gpuregress.virtual_gpu.builder import structured
 from gpuregress.virtual_gpu.builder.address_resolution import field
-from gpuregress.virtual_gpu.builder.structured import I64, POINTER, at, element, i64, open_function
+from gpuregress.virtual_gpu.builder.structured import I64, POINTER, at, element, i64
 from gpuregress.virtual_gpu.runtime.checks import layout
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, GATHER, REGION_SHIFT, SLOT_BITS
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 CLUSTER = "cluster"
 """The shared memory of a cluster's blocks, which has cells of its own rules: a name beside those of state spaces."""
@@ -160,44 +157,5 @@ class CellAccess(Record):
         return ".".join(["check", *words, *(flag for flag, holds in flags if holds)])
 
 
-# --- subroutines ------------------------------------------------------------------------------------------------------
-# Private functions of a module that the dynamic checks call.
-
-
-def subroutine(
-    name: str | Callable[..., str], result: ir.Type | None = None, attributes: tuple[str, ...] = ("noinline",)
-) -> Callable[[_Function], _Function]:
-    """Make of a function that builds code one that calls a subroutine with that code, built on first use.
-
-    The values after the builder are the parameters; what stands before it, or has a keyword, is for building alone.
-
-    Args:
-        name: of the subroutine, or what makes it of the arguments that are for building alone.
-        result: the type of its result, which the function returns; None where it has none.
-        attributes: LLVM's, beside `nounwind`.
-    """
-
-    def decorate(build: _Function) -> _Function:
-        @wraps(build)
-        def call(*given: Any, **known: Any) -> Any:
-            place = next(index for index, item in enumerate(given) if isinstance(item, ir.IRBuilder))
-            caller, values = given[place], given[place + 1 :]
-            own_name = name if isinstance(name, str) else name(*given[:place], **known)
-            function = caller.module.globals.get(own_name)
-            if function is None:
-                kind = ir.FunctionType(result or ir.VoidType(), [value.type for value in values])
-                function = ir.Function(caller.module, kind, own_name)
-                function.linkage = "internal"
-                for attribute in ("nounwind", *attributes):
-                    function.attributes.add(attribute)
-                b = open_function(function)
-                answer = build(*given[:place], b, *function.args, **known)
-                if answer is not None:
-                    b.ret(answer)
-                elif not b.block.is_terminated:
-                    b.ret_void()
-            return caller.call(function, values)
-
-        return cast("_Function", call)
-
-    return decorate
+subroutine = partial(structured.subroutine, attributes=("noinline",))
+"""A private function of a module that the dynamic checks call."""

@@ -20,8 +20,10 @@ from gpuregress.virtual_gpu.builder.structured import (
     at,
     counted,
     element,
+    fill_memory,
     i32,
     i64,
+    stack_words,
 )
 from gpuregress.virtual_gpu.builder.threads import row
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
@@ -75,7 +77,7 @@ def begin_turn(unit: Unit, b: ir.IRBuilder, machine: ir.Value, number: ir.Value,
             for name in ("fences", "fenced"):
                 b.store(i64(0), at(b, block, layout.BLOCK[name]))
             end = layout.PROXY_FENCED if unit.clustered else layout.CLUSTER_ARRIVALS
-            unit.fill(b, at(b, block, layout.ARRIVALS), 0, i64(end - layout.ARRIVALS))
+            fill_memory(b, at(b, block, layout.ARRIVALS), 0, i64(end - layout.ARRIVALS))
     count = load_word(b, launch, layout.LAUNCH["turn_count"])
     fits = b.icmp_unsigned("<", count, load_word(b, launch, layout.LAUNCH["turn_capacity"]))
     with b.if_else(fits, likely=True) as (kept, lost):
@@ -348,8 +350,6 @@ def absent_lanes(
     key: ir.Value,
 ) -> None:
     """`(machine, context, threads, first of the warp, lanes that meet, key)`: report the first lane that departed."""
-    words = b.alloca(ir.ArrayType(I64, 3))
-    words.type = POINTER
     mask = b.trunc(key, I32)
     missing = b.and_(mask, b.not_(group))
     with b.if_then(b.icmp_unsigned("==", missing, i32(0)), likely=True):
@@ -362,7 +362,6 @@ def absent_lanes(
         left = b.load(row(b, context, "key", thread), typ=I64)
         with b.if_then(b.and_(has_exited, b.icmp_unsigned(">=", left, i64(DEPARTED)))):
             waiting = b.add(base, b.cttz(group, ir.Constant(I1, 1)))
-            for index, value in enumerate((mask, waiting, thread)):
-                b.store(b.zext(value, I64), element(b, words, i32(index), I64))
+            words = stack_words(b, [b.zext(value, I64) for value in (mask, waiting, thread)])
             raw_call(b, machine, CHECK_MASK, words, machine)
             b.ret_void()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 
+import msgspec
 from llvmlite import ir
 
 from gpuregress.gpu.architectures import SM_90
@@ -27,7 +27,18 @@ from gpuregress.virtual_gpu.analysis.module_facts import (
 from gpuregress.virtual_gpu.analysis.uniformity import Uniformity
 from gpuregress.virtual_gpu.builder.address_resolution import field, is_stopped, set_field
 from gpuregress.virtual_gpu.builder.services import Watched, raw_call
-from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, Cell, at, counted, i32, i64
+from gpuregress.virtual_gpu.builder.structured import (
+    I32,
+    I64,
+    Cell,
+    at,
+    call_intrinsic,
+    counted,
+    entry_alloca,
+    fill_memory,
+    i32,
+    i64,
+)
 from gpuregress.virtual_gpu.builder.threads import dimension
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, has_local_gaps
 from gpuregress.virtual_gpu.checks.program_facts import meets_in_part, unwatched, written_buffers
@@ -46,7 +57,6 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     local_stride,
 )
 from gpuregress.virtual_gpu.runtime.program import KernelFacts, PlacedVariable, StoredFootprint
-from gpuregress.virtual_gpu.runtime.record_codec import encode
 from gpuregress.virtual_gpu.schedule.lockstep import Lockstep
 from gpuregress.virtual_gpu.schedule.passes import Passes
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
@@ -68,42 +78,30 @@ def wrap(module: ir.Module, body: ir.Function, symbol: str) -> ir.Function:
     b = ir.IRBuilder(function.append_basic_block("entry"))
     machine = platform.machine()
     if machine in _X86:
-        status = _under_mxcsr(module, b, body, function)
+        status = _under_mxcsr(b, body, function)
     elif machine in _ARM:
-        status = _under_fpcr(module, b, body, function)
+        status = _under_fpcr(b, body, function)
     else:
         status = b.call(body, function.args)
     b.ret(status)
     return function
 
 
-def _declared(module: ir.Module, name: str, type_: ir.FunctionType) -> ir.Function:
-    declared = module.globals.get(name)
-    return declared if declared is not None else ir.Function(module, type_, name)
-
-
-def _under_mxcsr(module: ir.Module, b: ir.IRBuilder, body: ir.Function, function: ir.Function) -> ir.Value:
-    type_ = ir.FunctionType(ir.VoidType(), (POINTER,))
-    store = _declared(module, "llvm.x86.sse.stmxcsr", type_)
-    load = _declared(module, "llvm.x86.sse.ldmxcsr", type_)
-    slots = [b.alloca(I32) for _ in range(2)]
-    for slot in slots:
-        slot.type = POINTER
-    b.call(store, (slots[0],))
-    b.store(i32(_MXCSR_DEFAULT), slots[1])
-    b.call(load, (slots[1],))
+def _under_mxcsr(b: ir.IRBuilder, body: ir.Function, function: ir.Function) -> ir.Value:
+    before, default = (entry_alloca(function, I32) for _ in range(2))
+    call_intrinsic(b, "llvm.x86.sse.stmxcsr", ir.VoidType(), before)
+    b.store(i32(_MXCSR_DEFAULT), default)
+    call_intrinsic(b, "llvm.x86.sse.ldmxcsr", ir.VoidType(), default)
     status = b.call(body, function.args)
-    b.call(load, (slots[0],))
+    call_intrinsic(b, "llvm.x86.sse.ldmxcsr", ir.VoidType(), before)
     return status
 
 
-def _under_fpcr(module: ir.Module, b: ir.IRBuilder, body: ir.Function, function: ir.Function) -> ir.Value:
-    get = _declared(module, "llvm.aarch64.get.fpcr", ir.FunctionType(I64, ()))
-    put = _declared(module, "llvm.aarch64.set.fpcr", ir.FunctionType(ir.VoidType(), (I64,)))
-    before = b.call(get, ())
-    b.call(put, (i64(0),))
+def _under_fpcr(b: ir.IRBuilder, body: ir.Function, function: ir.Function) -> ir.Value:
+    before = call_intrinsic(b, "llvm.aarch64.get.fpcr", I64)
+    call_intrinsic(b, "llvm.aarch64.set.fpcr", ir.VoidType(), i64(0))
     status = b.call(body, function.args)
-    b.call(put, (before,))
+    call_intrinsic(b, "llvm.aarch64.set.fpcr", ir.VoidType(), before)
     return status
 
 
@@ -225,7 +223,9 @@ class _KernelBuilder:
         ):
             return None  # The part of a matrix that a lane which has left showed last is another block's.
         expressed = footprint(flow, self.emitter.frame.parameter_offsets)
-        return None if expressed is None else StoredFootprint(expressed.has_loops, json.dumps(encode(expressed)))
+        if expressed is None:
+            return None
+        return StoredFootprint(expressed.has_loops, msgspec.json.encode(expressed).decode())
 
     def _shared_keys(self) -> list[tuple[str, str]]:
         used = names_used(self.function)
@@ -264,7 +264,7 @@ class _KernelBuilder:
         self._advance_block(b, axes)
         b.branch(head)
         b = ir.IRBuilder(end)
-        self.emitter.store_count(b)
+        self.emitter.counter.store(b)
         b.ret(i32(0))
 
     def _stop(self, b: ir.IRBuilder) -> None:
@@ -293,7 +293,7 @@ class _KernelBuilder:
         count = b.add(rows, i64(HEADER_BYTES))
         if self.body.is_co_resident:
             count = b.select(b.icmp_unsigned("==", self.view.field("resuming"), i64(0)), count, i64(0))
-        self.unit.fill(b, self.view.pointer("copies"), 0, count)
+        fill_memory(b, self.view.pointer("copies"), 0, count)
 
     def _end_bulk_copies(self, b: ir.IRBuilder) -> None:
         """Complete the stores to global memory that no thread of the block has waited for."""
@@ -336,10 +336,10 @@ class _KernelBuilder:
             variable = self.unit.shared[key]
             size = self.view.field("dynamic_size") if variable.count is None else i64(byte_size(variable))
             start = at(b, self.view.pointer("shared"), self.unit.shared_starts[key])
-            self.unit.fill(b, start, _POISON, size)
+            fill_memory(b, start, _POISON, size)
         if any(uses_reserved_shared(function) for function in self.unit.functions.values()):
             # cooperative_groups does not set its barriers to 0: they are, at a block's start.
-            self.unit.fill(b, self.view.pointer("shared"), 0, i64(SHARED_START))
+            fill_memory(b, self.view.pointer("shared"), 0, i64(SHARED_START))
 
     def _poison_local(self, b: ir.IRBuilder) -> None:
         """Fill local memory where blocks may run on several cores: a thread must not see another block's values."""
@@ -353,7 +353,7 @@ class _KernelBuilder:
             threads = b.mul(x, b.mul(y, z))
         with counted(b, threads) as number:
             start = at(b, first, b.mul(b.zext(number, I64), stride))
-            self.unit.fill(b, start, _POISON, count)
+            fill_memory(b, start, _POISON, count)
 
     def _follows_masks(self) -> bool:
         """Whether the dynamic checks need to know which threads meet: not all of the block, or of each warp."""

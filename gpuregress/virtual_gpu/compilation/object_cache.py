@@ -10,13 +10,14 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
 from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.errors import InfeasibleSource
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.cache import Cache
 from gpuregress.virtual_gpu.runtime import llvm_backend
-from gpuregress.virtual_gpu.runtime.program import CLASSES, CompiledModule, ModuleFacts, Schedule
-from gpuregress.virtual_gpu.runtime.record_codec import decode, encode
+from gpuregress.virtual_gpu.runtime.program import CompiledModule, ModuleFacts, Schedule
 
 # --- the cache --------------------------------------------------------------------------------------------------------
 
@@ -60,7 +61,7 @@ def compiled(
         except InfeasibleSource as refused:
             cache.keep(key, {"infeasible": str(refused)}, {})
             raise
-        cache.keep(key, encode(module.facts), {".o": module.code})
+        cache.keep(key, {"facts": msgspec.json.encode(module.facts).decode()}, {".o": module.code})
     return module
 
 
@@ -91,11 +92,9 @@ def _load(key: str, cache: Cache) -> CompiledModule | None:
     if "infeasible" in record:
         raise InfeasibleSource(str(record["infeasible"]))
     try:
-        facts = decode(record, CLASSES)
-        return (
-            CompiledModule(cache.file_path(key, ".o").read_bytes(), facts) if isinstance(facts, ModuleFacts) else None
-        )
-    except (OSError, KeyError, TypeError, ValueError):
+        facts = msgspec.json.decode(record["facts"], type=ModuleFacts)
+        return CompiledModule(cache.file_path(key, ".o").read_bytes(), facts)
+    except (OSError, msgspec.DecodeError):
         return None
 
 

@@ -8,13 +8,12 @@ from gpuregress.virtual_gpu.analysis.control_flow_graph import ControlFlowGraph
 from gpuregress.virtual_gpu.builder.address_resolution import field, in_space, set_field
 from gpuregress.virtual_gpu.builder.region_bounds import MachineView
 from gpuregress.virtual_gpu.builder.services import Services, raw_call
-from gpuregress.virtual_gpu.builder.structured import I64, POINTER, Cell, at, i64
+from gpuregress.virtual_gpu.builder.structured import I64, POINTER, Cell, at, i64, subroutine
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.counters.conditions import CountedLoop
-from gpuregress.virtual_gpu.isa.matrix.mma import instruction_count
 from gpuregress.virtual_gpu.isa.memory.load_store import generic_address
 from gpuregress.virtual_gpu.ptx.modifiers import lanes, modifier_among, size, space_of, type_of
-from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, Wait, info
+from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, Wait, info, instruction_count
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Integer, Register
 from gpuregress.virtual_gpu.runtime.machine_layout import CLUSTER_SHIFT, SHARED_WINDOW, TRACE_FLUSH, TRACE_FULL
 from gpuregress.virtual_gpu.runtime.probe_sites import OTHER_BLOCK, Access, Stretch, TracedAccess, TracedInstruction
@@ -164,8 +163,7 @@ class Traces:
             self._taken = stretch.words - 1
         b, view = emitter.builder, emitter.view
         head = at(b, view.pointer("trace"), 16 * number)
-        grow = emitter.subroutine("trace.row", POINTER, (POINTER, POINTER, I64), _build_row)
-        self._row = b.call(grow, (view.machine, head, i64(8 * stretch.words)))
+        self._row = _new_row(b, view.machine, head, i64(8 * stretch.words))
         loops = [loop for loop in self._loops if emitter.block_number in loop.blocks]
         b.store(self._iteration(emitter, loops), at(b, self._row, 8))
         for column in range(_HEADER, stretch.words):
@@ -229,9 +227,9 @@ class Traces:
         return self._unit.stretches[key]
 
 
-def _build_row(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
-    """Build `row(machine, head, bytes)`: a new row with the key of the lane."""
-    machine, head, count = arguments
+@subroutine("trace.row", POINTER)
+def _new_row(b: ir.IRBuilder, machine: ir.Value, head: ir.Value, count: ir.Value) -> ir.Value:
+    """`(machine, head, bytes)` → a new row with the key of the lane."""
     full = b.icmp_unsigned(">=", b.load(head, typ=I64), b.load(at(b, head, 8), typ=I64))
     with b.if_then(full, likely=False):
         raw_call(b, machine, TRACE_FULL, head, machine)

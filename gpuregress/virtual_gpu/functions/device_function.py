@@ -32,12 +32,12 @@ class FunctionExits(Exits):
         depth = at(b, handle, THREAD_FIELDS["depth"])
         b.store(b.sub(b.load(depth, typ=I64), i64(1)), depth)
         b.store(emitter.thread.stack, at(b, handle, THREAD_FIELDS["stack"]))
-        emitter.store_count(b)
+        emitter.counter.store(b)
         b.ret(i32(RETURNED))
 
     def exit(self, emitter: Services) -> None:
         """The thread exits."""
-        emitter.store_count(emitter.builder)
+        emitter.counter.store(emitter.builder)
         emitter.builder.ret(i32(EXITED))
 
     def fault(self, emitter: Services) -> None:

@@ -6,9 +6,9 @@ from llvmlite import ir
 
 from gpuregress.gpu.errors import UnsupportedError
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
-from gpuregress.virtual_gpu.builder.heap import build_free, build_malloc
+from gpuregress.virtual_gpu.builder.heap import call_free, call_malloc
 from gpuregress.virtual_gpu.builder.services import Services, call_python
-from gpuregress.virtual_gpu.builder.structured import I32, I64, POINTER, at, convert, entry_alloca, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I32, I64, convert, i32, i64, stack_words
 from gpuregress.virtual_gpu.builder.translation_unit import Unit
 from gpuregress.virtual_gpu.checks.heap_cells import begin_allocation
 from gpuregress.virtual_gpu.ptx.modifiers import byte_size, unsupported
@@ -106,8 +106,7 @@ TABLE = {
 
 
 RETURNED, EXITED, FAULTED = range(3)
-_MALLOC = "heap.malloc", build_malloc
-_HEAP = {"malloc": _MALLOC, "free": ("heap.free", build_free), "__cuda_syscall_aligned_malloc": _MALLOC}
+_HEAP = {"malloc": call_malloc, "free": call_free, "__cuda_syscall_aligned_malloc": call_malloc}
 """`new` of an over-aligned type: every allocation starts at a multiple of 1024, more than is asked for."""
 MOST_CALLS = 2000
 """Calls inside calls before it is a stack overflow. Each takes some hundred bytes of the host's own stack."""
@@ -216,9 +215,7 @@ def _call_system(emitter: Services, call: Call, name: str) -> None:
 def _call_heap(emitter: Services, name: str, site: ir.Value, value: ir.Value) -> ir.Value:
     """Call malloc or free, which are compiled once for the module."""
     b, machine = emitter.builder, emitter.view.machine
-    symbol, build = _HEAP[name]
-    function = emitter.unit.subroutine(symbol, I64, (POINTER, I64, I64), build)
-    answer = b.call(function, (machine, site, value))
+    answer = _HEAP[name](b, machine, site, value)
     if name != "free" and emitter.unit.granules is not None:
         begin_allocation(emitter.unit, b, machine, answer, value)
     fine = b.icmp_unsigned("==", field(b, machine, "fault_kind"), i64(0))
@@ -231,12 +228,9 @@ def _call_heap(emitter: Services, name: str, site: ir.Value, value: ir.Value) ->
 
 def _call_with(emitter: Services, number: int, site: ir.Value, values: list[ir.Value]) -> ir.Value:
     """Pass the arguments, eight bytes each, to Python."""
-    b = emitter.builder
-    slots = entry_alloca(b.function, ir.ArrayType(I64, max(1, len(values))), align=8)
-    for index, value in enumerate(values):
-        b.store(value, at(b, slots, 8 * index))
-    set_field(b, emitter.view.machine, "fault_site", site)
-    return call_python(emitter, number, slots)
+    words = stack_words(emitter.builder, values)
+    set_field(emitter.builder, emitter.view.machine, "fault_site", site)
+    return call_python(emitter, number, words)
 
 
 def _type_of(emitter: Services, operand: Operand) -> ir.IntType:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import F64
+from gpuregress.virtual_gpu.builder.structured import F64, call_intrinsic, subroutine
 
 Pair = tuple[ir.Value, ir.Value]
 PAIR = ir.LiteralStructType([F64, F64])
@@ -22,17 +22,15 @@ class PairArithmetic:
     """Steps of double-double operations.
 
     Args:
-        emitter: declares intrinsics.
         b: where the steps are built.
     """
 
-    def __init__(self, emitter: Services, b: ir.IRBuilder) -> None:
-        self._emitter, self._b = emitter, b
+    def __init__(self, b: ir.IRBuilder) -> None:
+        self._b = b
 
     def call(self, name: str, *values: ir.Value) -> ir.Value:
         """Call an intrinsic of doubles."""
-        function = self._emitter.unit.intrinsic(f"llvm.{name}.f64", F64, (F64,) * len(values))
-        return self._b.call(function, values)
+        return call_intrinsic(self._b, f"llvm.{name}.f64", F64, *values)
 
     def two_sum(self, x: ir.Value, y: ir.Value) -> Pair:
         """A sum and its rounding error (Knuth)."""
@@ -112,15 +110,14 @@ OPERATIONS: dict[str, Steps] = {
 
 
 def compute(emitter: Services, operation: str, values: list[Pair]) -> Pair:
-    """Call the subroutine of an operation, which is built on first use."""
-
-    def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        pairs = [(given[at], given[at + 1]) for at in range(0, len(given), 2)]
-        high, low = OPERATIONS[operation](PairArithmetic(emitter, b), pairs)
-        return b.insert_value(b.insert_value(ir.Constant(PAIR, ir.Undefined), high, 0), low, 1)
-
-    flat = tuple(part for value in values for part in value)
-    function = emitter.subroutine(f"shadow.{operation}.f64", PAIR, (F64,) * len(flat), build)
+    """Compute an operation on double-doubles."""
     b = emitter.builder
-    result = b.call(function, flat)
+    result = _compute(operation, b, *(part for value in values for part in value))
     return b.extract_value(result, 0), b.extract_value(result, 1)
+
+
+@subroutine(lambda operation: f"shadow.{operation}.f64", PAIR)
+def _compute(operation: str, b: ir.IRBuilder, *parts: ir.Value) -> ir.Value:
+    pairs = list(zip(parts[::2], parts[1::2], strict=True))
+    high, low = OPERATIONS[operation](PairArithmetic(b), pairs)
+    return b.insert_value(b.insert_value(ir.Constant(PAIR, ir.Undefined), high, 0), low, 1)

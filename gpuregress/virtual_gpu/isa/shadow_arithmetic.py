@@ -68,7 +68,7 @@ def _intrinsic(name: str) -> Callable[[Services, list[ir.Value]], ir.Value]:
 
 
 def _tanh(emitter: Services, x: list[ir.Value]) -> ir.Value:
-    return emitter.builder.call(emitter.unit.intrinsic("tanh", F64, (F64,)), x)
+    return emitter.intrinsic("tanh", F64, *x)
 
 
 _PLAIN: dict[str, Callable[[Services, list[ir.Value]], ir.Value]] = {

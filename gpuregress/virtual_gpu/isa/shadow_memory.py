@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import F64, I64, POINTER, at, convert, i64
+from gpuregress.virtual_gpu.builder.structured import F64, I64, POINTER, at, convert, i64, subroutine
 from gpuregress.virtual_gpu.isa import shadow_arithmetic
 from gpuregress.virtual_gpu.isa.memory.load_store import pointer_for
 from gpuregress.virtual_gpu.ptx.modifiers import size, type_of
@@ -24,8 +24,6 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     SHADOW_SHIFT,
     SHADOW_SIZE_SHIFT,
 )
-
-_ARGUMENTS = (POINTER, I64, I64, I64)
 
 
 def _load(emitter: Services, instruction: Instruction) -> None:
@@ -40,8 +38,7 @@ def _load(emitter: Services, instruction: Instruction) -> None:
         own = shadow_arithmetic.widened(emitter, element, kind)
         count = 2 if kind == "f64" else 1
         for part, default in zip(range(count), (own, F64(0.0)), strict=False):
-            value = emitter.builder.call(_part(emitter, part), (*arguments, default))
-            emitter.write(left.pop(0), value, "f64")
+            emitter.write(left.pop(0), _part(part, emitter.builder, *arguments, default), "f64")
 
 
 def _store(emitter: Services, instruction: Instruction) -> None:
@@ -50,17 +47,11 @@ def _store(emitter: Services, instruction: Instruction) -> None:
     assert isinstance(source, Vector)
     assert isinstance(stored, Vector)
     left = list(source.elements)
-    find = _finder(emitter)
-
-    def note(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
-        return _note(b, find, arguments)
-
-    function = emitter.subroutine("shadow.note", I64, (*_ARGUMENTS, F64, F64), note)
     for kind, element, where in _elements(emitter, instruction, address, stored, "write"):
         raw = convert(emitter.builder, shadow_arithmetic.bits(emitter, element, kind), I64)
         high = emitter.read(left.pop(0), "f64")
         low = emitter.read(left.pop(0), "f64") if kind == "f64" else F64(0.0)
-        emitter.builder.call(function, (emitter.view.machine, where, raw, i64(size(kind)), high, low))
+        _note(emitter.builder, emitter.view.machine, where, raw, i64(size(kind)), high, low)
 
 
 def _elements(
@@ -86,9 +77,9 @@ def _first(b: ir.IRBuilder, host: ir.Value) -> ir.Value:
     return b.or_(b.shl(chunk, i64(SHADOW_CHUNK)), inside)
 
 
-def _find(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
+@subroutine("shadow.find", I64)
+def _find(b: ir.IRBuilder, machine: ir.Value, host: ir.Value, bytes_: ir.Value) -> ir.Value:
     """The address of the row of an element, or of the free row where it belongs; 0 where there is none."""
-    machine, host, bytes_ = arguments
     key = b.or_(host, b.shl(bytes_, i64(SHADOW_SIZE_SHIFT)))
     table, mask = field(b, machine, "shadows"), field(b, machine, "shadow_mask")
     first, entry = _first(b, host), b.block
@@ -113,30 +104,38 @@ def _find(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
     return result
 
 
-def _finder(emitter: Services) -> ir.Function:
-    return emitter.subroutine("shadow.find", I64, (POINTER, I64, I64), _find)
+@subroutine(lambda part: f"shadow.part{part}", F64)
+def _part(
+    part: int,
+    b: ir.IRBuilder,
+    machine: ir.Value,
+    host: ir.Value,
+    raw: ir.Value,
+    bytes_: ir.Value,
+    default: ir.Value,
+) -> ir.Value:
+    """A part of the shadow of an element; the default where there is none."""
+    row = _find(b, machine, host, bytes_)
+    there = b.select(b.icmp_unsigned("==", row, i64(0)), field(b, machine, "shadows"), row)
+    pointer = b.inttoptr(there, POINTER)
+    key = b.or_(host, b.shl(bytes_, i64(SHADOW_SIZE_SHIFT)))
+    same = b.icmp_unsigned("==", b.load(pointer, typ=I64), key)
+    same = b.and_(same, b.icmp_unsigned("==", b.load(at(b, pointer, 8), typ=I64), raw))
+    return b.select(same, b.load(at(b, pointer, 16 + 8 * part), typ=F64), default)
 
 
-def _part(emitter: Services, part: int) -> ir.Function:
-    """`(machine, host, bits, size, default)` → a part of the shadow; the default where there is none."""
-    find = _finder(emitter)
-
-    def build(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
-        machine, host, raw, bytes_, default = arguments
-        row = b.call(find, (machine, host, bytes_))
-        there = b.select(b.icmp_unsigned("==", row, i64(0)), field(b, machine, "shadows"), row)
-        pointer = b.inttoptr(there, POINTER)
-        key = b.or_(host, b.shl(bytes_, i64(SHADOW_SIZE_SHIFT)))
-        same = b.icmp_unsigned("==", b.load(pointer, typ=I64), key)
-        same = b.and_(same, b.icmp_unsigned("==", b.load(at(b, pointer, 8), typ=I64), raw))
-        return b.select(same, b.load(at(b, pointer, 16 + 8 * part), typ=F64), default)
-
-    return emitter.subroutine(f"shadow.part{part}", F64, (*_ARGUMENTS, F64), build)
-
-
-def _note(b: ir.IRBuilder, find: ir.Function, arguments: tuple[ir.Value, ...]) -> ir.Value:
-    machine, host, raw, bytes_, high, low = arguments
-    row = b.call(find, (machine, host, bytes_))
+@subroutine("shadow.note")
+def _note(
+    b: ir.IRBuilder,
+    machine: ir.Value,
+    host: ir.Value,
+    raw: ir.Value,
+    bytes_: ir.Value,
+    high: ir.Value,
+    low: ir.Value,
+) -> None:
+    """Note the bits and the shadow of an element."""
+    row = _find(b, machine, host, bytes_)
     with b.if_else(b.icmp_unsigned("==", row, i64(0))) as (full, there):
         with full:
             set_field(b, machine, "shadows_lost", b.add(field(b, machine, "shadows_lost"), i64(1)))
@@ -145,7 +144,6 @@ def _note(b: ir.IRBuilder, find: ir.Function, arguments: tuple[ir.Value, ...]) -
             b.store(b.or_(host, b.shl(bytes_, i64(SHADOW_SIZE_SHIFT))), pointer)
             for offset, value in ((8, raw), (16, high), (24, low)):
                 b.store(value, at(b, pointer, offset))
-    return i64(0)
 
 
 def _lower(emitter: Services, instruction: Instruction) -> None:

@@ -9,8 +9,20 @@ from llvmlite import ir
 
 from gpuregress.gpu.descriptors import FORMATS
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import F32, F64, I1, I32, I64, POINTER, at, counted, i32, i64
+from gpuregress.virtual_gpu.builder.structured import (
+    F32,
+    F64,
+    I1,
+    I32,
+    I64,
+    POINTER,
+    at,
+    call_intrinsic,
+    counted,
+    i32,
+    i64,
+    subroutine,
+)
 
 # --- texels -----------------------------------------------------------------------------------------------------------
 
@@ -18,27 +30,23 @@ from gpuregress.virtual_gpu.builder.structured import F32, F64, I1, I32, I64, PO
 _Values = tuple[ir.Value, ...]
 
 
-def channel(emitter: Services) -> ir.Function:
+@subroutine("texture.channel", I32)
+def channel(b: ir.IRBuilder, pointer: ir.Value, format_: ir.Value, normalized: ir.Value) -> ir.Value:
     """`(pointer, format, normalized) → bits`: read and convert one channel."""
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        pointer, format_, normalized = arguments
-        done = b.append_basic_block("done")
-        choice = b.switch(format_, done)
-        incoming = [(i32(0), b.block)]
-        for number, name in enumerate(FORMATS):
-            block = b.append_basic_block(name)
-            choice.add_case(i64(number), block)
-            b.position_at_end(block)
-            incoming.append((_converted(b, pointer, name, normalized), b.block))
-            b.branch(done)
-        b.position_at_end(done)
-        bits = b.phi(I32)
-        for value, block in incoming:
-            bits.add_incoming(value, block)
-        return bits
-
-    return emitter.subroutine("texture.channel", I32, (POINTER, I64, I1), build)
+    done = b.append_basic_block("done")
+    choice = b.switch(format_, done)
+    incoming = [(i32(0), b.block)]
+    for number, name in enumerate(FORMATS):
+        block = b.append_basic_block(name)
+        choice.add_case(i64(number), block)
+        b.position_at_end(block)
+        incoming.append((_converted(b, pointer, name, normalized), b.block))
+        b.branch(done)
+    b.position_at_end(done)
+    bits = b.phi(I32)
+    for value, block in incoming:
+        bits.add_incoming(value, block)
+    return bits
 
 
 def raw(b: ir.IRBuilder, pointer: ir.Value, name: str) -> ir.Value:
@@ -135,32 +143,31 @@ def _part(b: ir.IRBuilder, value: ir.Value, fraction: ir.Value, rounding: int) -
     return b.lshr(b.add(b.mul(value, fraction), i32(rounding)), i32(8))
 
 
-def blend(emitter: Services, kind: str, count: int) -> ir.Function:
+@subroutine(lambda kind, count: f"texture.blend.{kind}.{count}")
+def blend(
+    kind: str,
+    count: int,
+    b: ir.IRBuilder,
+    pointers: ir.Value,
+    shares: ir.Value,
+    stride: ir.Value,
+    channels: ir.Value,
+    out: ir.Value,
+) -> None:
     """`(pointers, weights, stride, channels: i64, out) → 0`: the weighted sum of some texels, channel by channel.
 
     Args:
-        emitter: for the subroutine.
         kind: of `KINDS`.
         count: texels: 2, 4 or 8; 1 for a texel that is only converted.
     """
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        pointers, shares, stride, channels, out = arguments
-        # The loop's slot goes into the first block, whose builder it would move.
-        body = b.append_basic_block("body")
-        b.branch(body)
-        b.position_at_end(body)
-        lanes = _Lanes(emitter, b, count)
-        weight = b.load(shares, typ=lanes.integers, align=4)
-        first = [b.load(at(b, pointers, 8 * index), typ=POINTER, align=8) for index in range(count)]
-        with counted(b, channels) as channel:
-            offset = b.mul(channel, stride)
-            values = lanes.join([raw(b, at(b, pointer, offset), kind) for pointer in first])
-            mixed = _float if kind.startswith("float") else _integer
-            b.store(mixed(lanes, kind, values, weight), at(b, out, b.shl(channel, i64(2))))
-        return i32(0)
-
-    return emitter.subroutine(f"texture.blend.{kind}.{count}", I32, (POINTER, POINTER, I64, I64, POINTER), build)
+    lanes = _Lanes(b, count)
+    weight = b.load(shares, typ=lanes.integers, align=4)
+    first = [b.load(at(b, pointers, 8 * index), typ=POINTER, align=8) for index in range(count)]
+    with counted(b, channels) as channel:
+        offset = b.mul(channel, stride)
+        values = lanes.join([raw(b, at(b, pointer, offset), kind) for pointer in first])
+        mixed = _float if kind.startswith("float") else _integer
+        b.store(mixed(lanes, kind, values, weight), at(b, out, b.shl(channel, i64(2))))
 
 
 # --- vectors with a texel in each lane --------------------------------------------------------------------------------
@@ -170,12 +177,10 @@ class _Lanes(Record):
     """Vectors of some texels.
 
     Attributes:
-        emitter: for intrinsics.
         b: the subroutine's builder.
         count: lanes.
     """
 
-    emitter: Services
     b: ir.IRBuilder
     count: int
 
@@ -214,16 +219,14 @@ class _Lanes(Record):
 
     def any(self, flags: ir.Value) -> ir.Value:
         """Whether a lane of flags (i1) is set."""
-        function = f"llvm.vector.reduce.or.v{self.count}i1"
-        return self.b.call(self.emitter.unit.intrinsic(function, I1, (flags.type,)), (flags,))
+        return call_intrinsic(self.b, f"llvm.vector.reduce.or.v{self.count}i1", I1, flags)
 
     def _reduced(self, name: str, vector: ir.Value) -> ir.Value:
-        function = f"llvm.vector.reduce.{name}.v{vector.type.count}i32"
-        return self.b.call(self.emitter.unit.intrinsic(function, I32, (vector.type,)), (vector,))
+        return call_intrinsic(self.b, f"llvm.vector.reduce.{name}.v{vector.type.count}i32", I32, vector)
 
     def real(self, name: str, value: ir.Value) -> ir.Value:
         """An LLVM intrinsic of one double."""
-        return self.b.call(self.emitter.unit.intrinsic(f"llvm.{name}.f64", F64, (F64,)), (value,))
+        return call_intrinsic(self.b, f"llvm.{name}.f64", F64, value)
 
 
 # --- integers ---------------------------------------------------------------------------------------------------------
@@ -313,7 +316,7 @@ def _plane(
 ) -> tuple[ir.Value, ir.Value]:
     """The exact sum (double) of the aligned and truncated texels, and the exponent (i32) to which they are aligned."""
     b, count = lanes.b, values.type.count
-    narrow = _Lanes(lanes.emitter, b, count)
+    narrow = _Lanes(b, count)
     greatest = narrow.largest(counting)
     distance = b.sub(narrow.each(greatest), exponents)
     distance = b.select(b.icmp_unsigned(">", distance, narrow.all(31)), narrow.all(31), distance)

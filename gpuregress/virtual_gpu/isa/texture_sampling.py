@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 
 from llvmlite import ir
 
 from gpuregress.gpu.descriptors import FORMATS
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import F64, I1, I32, I64, POINTER, at, counted, i32, i64
+from gpuregress.virtual_gpu.builder.structured import (
+    F64,
+    I1,
+    I32,
+    I64,
+    POINTER,
+    at,
+    call_intrinsic,
+    counted,
+    entry_alloca,
+    i32,
+    i64,
+    subroutine,
+)
 from gpuregress.virtual_gpu.checks import matrix_and_texel_notes
 from gpuregress.virtual_gpu.isa import texture_filtering
 from gpuregress.virtual_gpu.runtime.textures import LINEAR_FILTER, MODES, NORMALIZED_READ, WORDS
@@ -25,48 +37,56 @@ _OUTSIDE = 8.0
 _FARTHEST = float(1 << 40)
 _LEAST_NORMAL = 2.0**-126
 _Values = tuple[ir.Value, ...]
-_Call = Callable[..., ir.Value]
 
 
-def nearest_texel(emitter: Services) -> ir.Function:
+@subroutine("texture.nearest", I64)
+def nearest_texel(b: ir.IRBuilder, mode: ir.Value, extent: ir.Value, bits: ir.Value, coordinate: ir.Value) -> ir.Value:
     """`(mode, extent, bits: i64, coordinate: double) → i64`: the element that contains a coordinate.
 
     `bits` are those of fraction that a normalized coordinate keeps; 0 for one in elements.
     """
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        mode, extent, bits, coordinate = arguments
-        call = _intrinsics(emitter, b)
-        value = _number(b, call, coordinate)
-        with _by_kind(b, bits) as (normalized, plain, results):
-            with normalized:
-                product = b.mul(_fixed_point(b, call, mode, bits, value), extent)
-                results.append((nearest_of_product(b, product, bits), b.block))
-            with plain:
-                floored = call("llvm.floor.f64", _limited(call, value, _FARTHEST))
-                results.append((b.fptosi(floored, I64), b.block))
-        return _chosen(b, results)
-
-    return emitter.subroutine("texture.nearest", I64, (I64, I64, I64, F64), build)
+    return _position(b, (mode, extent, bits), coordinate, nearest_of_product, lambda value: value)
 
 
-def steps(emitter: Services) -> ir.Function:
+@subroutine("texture.steps", I64)
+def steps(b: ir.IRBuilder, mode: ir.Value, extent: ir.Value, bits: ir.Value, coordinate: ir.Value) -> ir.Value:
     """`(mode, extent, bits: i64, coordinate: double) → i64`: the coordinate minus half an element, in steps."""
 
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        mode, extent, bits, coordinate = arguments
-        call = _intrinsics(emitter, b)
-        value = _number(b, call, coordinate)
-        with _by_kind(b, bits) as (normalized, plain, results):
-            with normalized:
-                product = b.mul(_fixed_point(b, call, mode, bits, value), extent)
-                results.append((steps_of_product(b, product, bits), b.block))
-            with plain:
-                moved = b.fadd(b.fmul(_limited(call, value, _FARTHEST), F64(float(STEPS))), F64((1 - STEPS) / 2))
-                results.append((b.fptosi(call("llvm.floor.f64", moved), I64), b.block))
-        return _chosen(b, results)
+    def moved(value: ir.Value) -> ir.Value:
+        return b.fadd(b.fmul(value, F64(float(STEPS))), F64((1 - STEPS) / 2))
 
-    return emitter.subroutine("texture.steps", I64, (I64, I64, I64, F64), build)
+    return _position(b, (mode, extent, bits), coordinate, steps_of_product, moved)
+
+
+def _position(
+    b: ir.IRBuilder,
+    axis: _Values,
+    coordinate: ir.Value,
+    of_product: Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value],
+    of_elements: Callable[[ir.Value], ir.Value],
+) -> ir.Value:
+    """A position (i64) on an axis.
+
+    Args:
+        b: the subroutine's builder.
+        axis: mode, extent and bits, i64.
+        coordinate: double.
+        of_product: the position, from a normalized coordinate's fixed-point number times the extent.
+        of_elements: the position before it is floored, from a coordinate in elements.
+    """
+    mode, extent, bits = axis
+    value = _number(b, coordinate)
+    with b.if_else(b.icmp_unsigned("!=", bits, i64(0))) as (normalized, plain):
+        with normalized:
+            fixed = of_product(b, b.mul(_fixed_point(b, mode, bits, value), extent), bits)
+            fixed_end = b.block
+        with plain:
+            floored = _real(b, "floor", of_elements(_limited(b, value, _FARTHEST)))
+            whole, whole_end = b.fptosi(floored, I64), b.block
+    position = b.phi(I64)
+    position.add_incoming(fixed, fixed_end)
+    position.add_incoming(whole, whole_end)
+    return position
 
 
 def nearest_of_product(b: ir.IRBuilder, product: ir.Value, bits: ir.Value) -> ir.Value:
@@ -80,43 +100,35 @@ def steps_of_product(b: ir.IRBuilder, product: ir.Value, bits: ir.Value) -> ir.V
     return b.sub(b.ashr(doubled, b.add(bits, i64(1))), i64(STEPS // 2))
 
 
-def addressed(emitter: Services) -> ir.Function:
+@subroutine("texture.address", I64)
+def addressed(b: ir.IRBuilder, mode: ir.Value, index: ir.Value, extent: ir.Value) -> ir.Value:
     """`(mode, index, extent) → index`: apply an address mode; -1 stands for the border.
 
     Wrap and mirror get an index of at least -1 and at most twice the extent, out of a coordinate below 2.
     """
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        mode, index, extent = arguments
-        last, twice = b.sub(extent, i64(1)), b.shl(extent, i64(1))
-        low = b.select(b.icmp_signed("<", index, i64(0)), i64(0), index)
-        chosen = b.select(b.icmp_signed(">", low, last), last, low)
-        wrap = _less_if_beyond(b, _less_if_beyond(b, _more_if_negative(b, index, extent), extent), extent)
-        turned = _less_if_beyond(b, _more_if_negative(b, index, twice), twice)
-        back = b.sub(b.sub(twice, i64(1)), turned)
-        mirror = b.select(b.icmp_signed("<", turned, extent), turned, back)
-        border = b.select(b.icmp_unsigned("<", index, extent), index, i64(-1))
-        for name, value in (("wrap", wrap), ("mirror", mirror), ("border", border)):
-            chosen = b.select(b.icmp_unsigned("==", mode, i64(MODES.index(name))), value, chosen)
-        return chosen
-
-    return emitter.subroutine("texture.address", I64, (I64, I64, I64), build)
+    last, twice = b.sub(extent, i64(1)), b.shl(extent, i64(1))
+    low = b.select(b.icmp_signed("<", index, i64(0)), i64(0), index)
+    chosen = b.select(b.icmp_signed(">", low, last), last, low)
+    wrap = _less_if_beyond(b, _less_if_beyond(b, _more_if_negative(b, index, extent), extent), extent)
+    turned = _less_if_beyond(b, _more_if_negative(b, index, twice), twice)
+    back = b.sub(b.sub(twice, i64(1)), turned)
+    mirror = b.select(b.icmp_signed("<", turned, extent), turned, back)
+    border = b.select(b.icmp_unsigned("<", index, extent), index, i64(-1))
+    for name, value in (("wrap", wrap), ("mirror", mirror), ("border", border)):
+        chosen = b.select(b.icmp_unsigned("==", mode, i64(MODES.index(name))), value, chosen)
+    return chosen
 
 
-def cube_face(emitter: Services, b: ir.IRBuilder, direction: _Values, bits: ir.Value) -> _Values:
+def cube_face(b: ir.IRBuilder, direction: _Values, bits: ir.Value) -> _Values:
     """The face's number, and the two coordinates on it as fixed-point numbers (i64).
 
     Args:
-        emitter: for intrinsics.
         b: the subroutine's builder.
         direction: x, y, z (double), already divided by the greatest magnitude.
         bits: of fraction.
     """
-    call = _intrinsics(emitter, b)
     known = [b.fcmp_ordered("ord", value, value) for value in direction]
-    sizes = [
-        b.select(there, call("llvm.fabs.f64", value), F64(-1.0)) for there, value in zip(known, direction, strict=True)
-    ]
+    sizes = [b.select(there, _real(b, "fabs", value), F64(-1.0)) for there, value in zip(known, direction, strict=True)]
     x, _, z = direction
     back = [b.fcmp_ordered("<", value, F64(0.0)) for value in direction]
     turned = [b.fneg(value) for value in direction]
@@ -129,61 +141,40 @@ def cube_face(emitter: Services, b: ir.IRBuilder, direction: _Values, bits: ir.V
     number = chosen(*(b.add(i64(2 * axis), b.zext(back[axis], I64)) for axis in range(3)))
     s = chosen(b.select(back[0], z, turned[2]), x, b.select(back[2], turned[0], x))
     t = chosen(turned[1], b.select(back[1], turned[2], z), turned[1])
-    return (number, *(_on_face(b, call, value, bits) for value in (s, t)))
+    return (number, *(_on_face(b, value, bits) for value in (s, t)))
 
 
-def _on_face(b: ir.IRBuilder, call: _Call, value: ir.Value, bits: ir.Value) -> ir.Value:
+def _on_face(b: ir.IRBuilder, value: ir.Value, bits: ir.Value) -> ir.Value:
     """(value + 1) / 2, floored to a fixed-point number."""
-    limited = _limited(call, _number(b, call, value), _OUTSIDE)
+    limited = _limited(b, _number(b, value), _OUTSIDE)
     before = b.sub(bits, i64(1))
-    floored = call("llvm.floor.f64", b.fmul(limited, _power_of_two(b, before)))
+    floored = _real(b, "floor", b.fmul(limited, _power_of_two(b, before)))
     return b.add(b.fptosi(floored, I64), b.shl(i64(1), before))
 
 
-_Results = list[tuple[ir.Value, ir.Block]]
+def _real(b: ir.IRBuilder, name: str, *values: ir.Value) -> ir.Value:
+    """Call an LLVM intrinsic of doubles."""
+    return call_intrinsic(b, f"llvm.{name}.f64", F64, *values)
 
 
-@contextmanager
-def _by_kind(
-    b: ir.IRBuilder, bits: ir.Value
-) -> Iterator[tuple[AbstractContextManager[ir.Block], AbstractContextManager[ir.Block], _Results]]:
-    """Branch on whether coordinates are normalized."""
-    with b.if_else(b.icmp_unsigned("!=", bits, i64(0))) as (normalized, plain):
-        yield normalized, plain, []
-
-
-def _chosen(b: ir.IRBuilder, results: _Results) -> ir.Value:
-    value = b.phi(I64)
-    for result in results:
-        value.add_incoming(*result)
-    return value
-
-
-def _intrinsics(emitter: Services, b: ir.IRBuilder) -> _Call:
-    def call(name: str, *values: ir.Value) -> ir.Value:
-        return b.call(emitter.unit.intrinsic(name, F64, (F64,) * len(values)), values)
-
-    return call
-
-
-def _number(b: ir.IRBuilder, call: _Call, value: ir.Value) -> ir.Value:
+def _number(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """A coordinate; 0 for a NaN or a subnormal float32."""
-    return b.select(b.fcmp_ordered(">=", call("llvm.fabs.f64", value), F64(_LEAST_NORMAL)), value, F64(0.0))
+    return b.select(b.fcmp_ordered(">=", _real(b, "fabs", value), F64(_LEAST_NORMAL)), value, F64(0.0))
 
 
-def _limited(call: _Call, value: ir.Value, most: float) -> ir.Value:
-    return call("llvm.maxnum.f64", call("llvm.minnum.f64", value, F64(most)), F64(-most))
+def _limited(b: ir.IRBuilder, value: ir.Value, most: float) -> ir.Value:
+    return _real(b, "maxnum", _real(b, "minnum", value, F64(most)), F64(-most))
 
 
-def _fixed_point(b: ir.IRBuilder, call: _Call, mode: ir.Value, bits: ir.Value, value: ir.Value) -> ir.Value:
+def _fixed_point(b: ir.IRBuilder, mode: ir.Value, bits: ir.Value, value: ir.Value) -> ir.Value:
     """A normalized coordinate in units of 2^-bits; its remainder by 2 where the mode repeats the texture."""
-    unit, limited = _power_of_two(b, bits), _limited(call, value, _OUTSIDE)
-    floored = call("llvm.floor.f64", b.fmul(value, unit))
-    rounds = call("llvm.floor.f64", b.fmul(floored, _power_of_two(b, b.sub(i64(-1), bits))))
+    unit, limited = _power_of_two(b, bits), _limited(b, value, _OUTSIDE)
+    floored = _real(b, "floor", b.fmul(value, unit))
+    rounds = _real(b, "floor", b.fmul(floored, _power_of_two(b, b.sub(i64(-1), bits))))
     rest = b.fsub(floored, b.fmul(rounds, b.fadd(unit, unit)))
     rest = b.select(b.fcmp_ordered("ord", rest, rest), rest, F64(0.0))
     repeats = b.or_(*(b.icmp_unsigned("==", mode, i64(MODES.index(name))) for name in ("wrap", "mirror")))
-    return b.fptosi(b.select(repeats, rest, call("llvm.floor.f64", b.fmul(limited, unit))), I64)
+    return b.fptosi(b.select(repeats, rest, _real(b, "floor", b.fmul(limited, unit))), I64)
 
 
 def _power_of_two(b: ir.IRBuilder, exponent: ir.Value) -> ir.Value:
@@ -203,7 +194,7 @@ def _less_if_beyond(b: ir.IRBuilder, index: ir.Value, period: ir.Value) -> ir.Va
 #
 # Each operation is a subroutine of the module, built on first use. It reads the texture's row in the machine's table.
 # Coordinates are computed in float64, where the product of a float32 coordinate and an extent is exact.
-# CUDA programming guide, "Texture Fetching"; `coordinates.py` and `filtering.py` have the rules that it leaves open.
+# CUDA programming guide, "Texture Fetching"; above and in `texture_filtering.py` are the rules that it leaves open.
 
 
 TEXEL = ir.LiteralStructType([ir.ArrayType(I32, 4), matrix_and_texel_notes.READER])
@@ -221,157 +212,129 @@ def word(b: ir.IRBuilder, row: ir.Value, name: str, type_: ir.Type = I64) -> ir.
     return b.load(at(b, row, WORDS[name]), typ=type_, align=8)
 
 
-def sample(emitter: Services, axes: int) -> ir.Function:
-    """`(row, x, y, z: double, texel) → 0`: sample at normalized or texel coordinates, with the texture's filter."""
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        row, *given, out = arguments
-        _Texture(emitter, b, row).filter(given[:axes], out)
-        return i32(0)
-
-    return emitter.subroutine(f"texture.sample.{axes}", I32, (POINTER, F64, F64, F64, POINTER), build)
+@subroutine(lambda _, axes: f"texture.sample.{axes}")
+def sample(emitter: Services, _axes: int, b: ir.IRBuilder, row: ir.Value, *given: ir.Value) -> None:
+    """`(row, coordinates: double, texel)`: sample at normalized or texel coordinates, with the texture's filter."""
+    *coordinates, out = given
+    _Texture(emitter, b, row).filter(coordinates, out)
 
 
-def sample_layer(emitter: Services, axes: int) -> ir.Function:
-    """`(row, x, y: double, layer: i32, texel) → 0`: the same in a layer; the last one, if the index is too large."""
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        row, *given, layer, out = arguments
-        texture = _Texture(emitter, b, row)
-        last = b.sub(texture.word("depth"), i64(1))
-        texture.filter(given[:axes], out, _at_most(b, b.zext(layer, I64), last))
-        return i32(0)
-
-    return emitter.subroutine(f"texture.sample_layer.{axes}", I32, (POINTER, F64, F64, I32, POINTER), build)
+@subroutine(lambda _, axes: f"texture.sample_layer.{axes}")
+def sample_layer(emitter: Services, _axes: int, b: ir.IRBuilder, row: ir.Value, *given: ir.Value) -> None:
+    """`(row, coordinates: double, layer: i32, texel)`: the same in a layer; the last one, if the index is too large."""
+    *coordinates, layer, out = given
+    texture = _Texture(emitter, b, row)
+    last = b.sub(texture.word("depth"), i64(1))
+    texture.filter(coordinates, out, _at_most(b, b.zext(layer, I64), last))
 
 
-def sample_cube(emitter: Services) -> ir.Function:
-    """`(row, x, y, z: double, cube: i32, texel) → 0`: sample the face of a cube to which a direction points.
+@subroutine("texture.sample_cube")
+def sample_cube(emitter: Services, b: ir.IRBuilder, row: ir.Value, *given: ir.Value) -> None:
+    """`(row, x, y, z: double, cube: i32, texel)`: sample the face of a cube to which a direction points.
 
     The direction is already divided by its greatest magnitude.
     """
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        row, x, y, z, cube, out = arguments
-        texture = _Texture(emitter, b, row)
-        bits = texture.word("bits0")
-        face, s, t = cube_face(emitter, b, (x, y, z), bits)
-        last = b.sub(b.udiv(texture.word("depth"), i64(_FACES)), i64(1))
-        number = b.add(b.mul(_at_most(b, b.zext(cube, I64), last), i64(_FACES)), face)
-        extent = texture.word("width")
-        s, t = b.mul(s, extent), b.mul(t, extent)
-        with b.if_else(texture.flag(LINEAR_FILTER)) as (linear, point):
-            with linear:
-                texture.mix([steps_of_product(b, item, bits) for item in (s, t)], out, number)
-            with point:
-                texture.take([nearest_of_product(b, item, bits) for item in (s, t)], out, number)
-        return i32(0)
-
-    return emitter.subroutine("texture.sample_cube", I32, (POINTER, F64, F64, F64, I32, POINTER), build)
+    x, y, z, cube, out = given
+    texture = _Texture(emitter, b, row)
+    bits = texture.word("bits0")
+    face, s, t = cube_face(b, (x, y, z), bits)
+    last = b.sub(b.udiv(texture.word("depth"), i64(_FACES)), i64(1))
+    number = b.add(b.mul(_at_most(b, b.zext(cube, I64), last), i64(_FACES)), face)
+    extent = texture.word("width")
+    s, t = b.mul(s, extent), b.mul(t, extent)
+    with b.if_else(texture.flag(LINEAR_FILTER)) as (linear, point):
+        with linear:
+            texture.mix([steps_of_product(b, item, bits) for item in (s, t)], out, number)
+        with point:
+            texture.take([nearest_of_product(b, item, bits) for item in (s, t)], out, number)
 
 
-def gather(emitter: Services, channel: int) -> ir.Function:
-    """`(row, x, y: double, texel) → 0`: one channel of the four texels around a point (PTX ISA, tld4).
+@subroutine(lambda _, channel: f"texture.gather.{channel}")
+def gather(
+    emitter: Services, channel: int, b: ir.IRBuilder, row: ir.Value, x: ir.Value, y: ir.Value, out: ir.Value
+) -> None:
+    """`(row, x, y: double, texel)`: one channel of the four texels around a point (PTX ISA, tld4).
 
     A texel that could be filtered is converted as if it were the only one, whatever the texture's filter.
     """
+    texel_slot = entry_alloca(b.function, TEXEL)
+    matrix_and_texel_notes.pass_reader(emitter, b, at(b, out, READER), at(b, texel_slot, READER))
+    texture = _Texture(emitter, b, row)
+    first = [b.ashr(texture.steps(axis, value), i64(_STEP_BITS)) for axis, value in enumerate((x, y))]
+    for index, steps in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
+        corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
+        _one(emitter, b, row, *corner, texel_slot)
+        b.store(b.load(at(b, texel_slot, 4 * channel), typ=I32), at(b, out, 4 * index))
 
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        row, x, y, out = arguments
-        # The builder is in the first block: a slot allocated by another builder would move its position.
-        texel_slot = _slot(b, TEXEL)
-        matrix_and_texel_notes.pass_reader(emitter, b, at(b, out, READER), at(b, texel_slot, READER))
+
+@subroutine("texture.fetch")
+def fetch(emitter: Services, b: ir.IRBuilder, row: ir.Value, *place: ir.Value) -> None:
+    """`(row, x, y, z: i64, texel)`: one texel; zeros where an index is negative."""
+    x, y, z, out = place
+    for channel in range(_CHANNELS):
+        b.store(i32(0), at(b, out, 4 * channel))
+    inside = b.icmp_signed(">=", b.or_(x, b.or_(y, z)), i64(0))
+    with b.if_then(inside):
         texture = _Texture(emitter, b, row)
-        first = [b.ashr(texture.steps(axis, value), i64(_STEP_BITS)) for axis, value in enumerate((x, y))]
-        for index, steps in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
-            corner = [b.add(start, i64(step)) for start, step in zip(first, steps, strict=True)]
-            b.call(_one(emitter), (row, *corner, texel_slot))
-            b.store(b.load(at(b, texel_slot, 4 * channel), typ=I32), at(b, out, 4 * index))
-        return i32(0)
-
-    return emitter.subroutine(f"texture.gather.{channel}", I32, (POINTER, F64, F64, POINTER), build)
+        host = texture.host((x, y, z))
+        texture.note(host, texture.word("element"), out)
+        texture.channels(host, out)
 
 
-def fetch(emitter: Services) -> ir.Function:
-    """`(row, x, y, z: i64, texel) → 0`: one texel; zeros where an index is negative."""
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        row, x, y, z, out = arguments
-        for channel in range(_CHANNELS):
-            b.store(i32(0), at(b, out, 4 * channel))
-        inside = b.icmp_signed(">=", b.or_(x, b.or_(y, z)), i64(0))
-        with b.if_then(inside):
-            texture = _Texture(emitter, b, row)
-            host = texture.host((x, y, z))
+@subroutine("texture.one")
+def _one(emitter: Services, b: ir.IRBuilder, row: ir.Value, *place: ir.Value) -> None:
+    """`(row, x, y: i64, texel)`: one texel at integer indices, converted as linear filtering converts it."""
+    x, y, out = place
+    pointer, weight = (entry_alloca(b.function, type_) for type_ in (POINTER, I32))
+    texture = _Texture(emitter, b, row)
+    b.store(i32(texture_filtering.WHOLE), weight)
+    filterable = b.or_(texture.flag(NORMALIZED_READ), texture.is_float())
+    kept = [texture.address(axis, index) for axis, index in enumerate((x, y))]
+    inside = b.icmp_signed(">=", b.or_(*kept), i64(0))
+    with b.if_else(b.and_(filterable, inside)) as (converted, plain):
+        with converted:
+            host = texture.host((*kept, i64(0)))
             texture.note(host, texture.word("element"), out)
-            texture.channels(host, out)
-        return i32(0)
-
-    return emitter.subroutine("texture.fetch", I32, (POINTER, I64, I64, I64, POINTER), build)
-
-
-def _one(emitter: Services) -> ir.Function:
-    """`(row, x, y: i64, texel) → 0`: one texel at integer indices, converted as linear filtering converts it."""
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        row, x, y, out = arguments
-        pointer, weight = _slot(b, POINTER), _slot(b, I32)
-        texture = _Texture(emitter, b, row)
-        b.store(i32(texture_filtering.WHOLE), weight)
-        filterable = b.or_(texture.flag(NORMALIZED_READ), texture.is_float())
-        kept = [texture.address(axis, index) for axis, index in enumerate((x, y))]
-        inside = b.icmp_signed(">=", b.or_(*kept), i64(0))
-        with b.if_else(b.and_(filterable, inside)) as (converted, plain):
-            with converted:
-                host = texture.host((*kept, i64(0)))
-                texture.note(host, texture.word("element"), out)
-                b.store(host, pointer)
-                texture.blend(pointer, weight, 1, out)
-            with plain:
-                b.call(fetch(emitter), (row, *kept, i64(0), out))
-        return i32(0)
-
-    return emitter.subroutine("texture.one", I32, (POINTER, I64, I64, POINTER), build)
+            b.store(host, pointer)
+            texture.blend(pointer, weight, 1, out)
+        with plain:
+            fetch(emitter, b, row, *kept, i64(0), out)
 
 
-def _mix(emitter: Services, axes: int) -> ir.Function:
-    """`(row, x, y, z in steps: i64, layer: i64, texel) → 0`: linear filtering of the 2, 4 or 8 texels of a cell.
+@subroutine(lambda _, axes: f"texture.mix.{axes}")
+def _mix(emitter: Services, axes: int, b: ir.IRBuilder, row: ir.Value, *place: ir.Value) -> None:
+    """`(row, coordinates in steps: i64, layer: i64, texel)`: linear filtering of the 2, 4 or 8 texels of a cell.
 
     A texel at whose side the fraction is 0 is replaced by its neighbour: it takes no part. Under clamp a coordinate
     beyond the middle of the last element is moved there.
     """
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        row, *given, layer, out = arguments
-        pointers, shares = _slot(b, ir.ArrayType(POINTER, 1 << axes)), _slot(b, ir.ArrayType(I32, 1 << axes))
-        border = _slot(b, TEXEL)
-        for channel in range(_CHANNELS):
-            b.store(i32(0), at(b, border, 4 * channel))
-        texture = _Texture(emitter, b, row)
-        fractions, sides, moves = [], [], []
-        for axis, value in enumerate(given[:axes]):
-            position = texture.kept_inside(axis, value)
-            fraction, first = b.and_(position, i64(STEPS - 1)), b.ashr(position, i64(_STEP_BITS))
-            near, far = texture.address(axis, b.add(first, i64(0))), texture.address(axis, b.add(first, i64(1)))
-            moves.append(b.icmp_unsigned("!=", fraction, i64(0)))
-            sides.append((near, b.select(moves[-1], far, near)))
-            fractions.append(b.trunc(fraction, I32))
-        found = texture_filtering.weights(b, fractions)
-        for index, (steps, weight) in enumerate(zip(texture_filtering.corners(axes), found, strict=True)):
-            corner = [side[step] for side, step in zip(sides, steps, strict=True)]
-            inside = b.icmp_signed(">=", _any_negative(b, corner), i64(0))
-            full = corner + [i64(0)] * (3 - axes)
-            if axes < len(_EXTENTS):
-                full[2] = layer
-            host = texture.host(tuple(full))
-            is_read = b.and_(inside, _all(b, [moves[axis] for axis in range(axes) if steps[axis]]))
-            texture.note(host, b.select(is_read, texture.word("element"), i64(0)), out)
-            b.store(b.select(inside, host, border), at(b, pointers, 8 * index))
-            b.store(weight, at(b, shares, 4 * index))
-        texture.blend(pointers, shares, 1 << axes, out)
-        return i32(0)
-
-    return emitter.subroutine(f"texture.mix.{axes}", I32, (POINTER, I64, I64, I64, I64, POINTER), build)
+    *given, layer, out = place
+    pointers, shares = (entry_alloca(b.function, ir.ArrayType(type_, 1 << axes)) for type_ in (POINTER, I32))
+    border = entry_alloca(b.function, TEXEL)
+    for channel in range(_CHANNELS):
+        b.store(i32(0), at(b, border, 4 * channel))
+    texture = _Texture(emitter, b, row)
+    fractions, sides, moves = [], [], []
+    for axis, value in enumerate(given):
+        position = texture.kept_inside(axis, value)
+        fraction, first = b.and_(position, i64(STEPS - 1)), b.ashr(position, i64(_STEP_BITS))
+        near, far = texture.address(axis, b.add(first, i64(0))), texture.address(axis, b.add(first, i64(1)))
+        moves.append(b.icmp_unsigned("!=", fraction, i64(0)))
+        sides.append((near, b.select(moves[-1], far, near)))
+        fractions.append(b.trunc(fraction, I32))
+    found = texture_filtering.weights(b, fractions)
+    for index, (steps, weight) in enumerate(zip(texture_filtering.corners(axes), found, strict=True)):
+        corner = [side[step] for side, step in zip(sides, steps, strict=True)]
+        inside = b.icmp_signed(">=", _any_negative(b, corner), i64(0))
+        full = corner + [i64(0)] * (3 - axes)
+        if axes < len(_EXTENTS):
+            full[2] = layer
+        host = texture.host(tuple(full))
+        is_read = b.and_(inside, _all(b, [moves[axis] for axis in range(axes) if steps[axis]]))
+        texture.note(host, b.select(is_read, texture.word("element"), i64(0)), out)
+        b.store(b.select(inside, host, border), at(b, pointers, 8 * index))
+        b.store(weight, at(b, shares, 4 * index))
+    texture.blend(pointers, shares, 1 << axes, out)
 
 
 # --- code for one texture ---------------------------------------------------------------------------------------------
@@ -404,9 +367,9 @@ class _Texture(Record):
 
     def steps(self, axis: int, value: ir.Value) -> ir.Value:
         """A coordinate minus half an element, in steps."""
-        return self.b.call(steps(self.emitter), (*self._axis(axis), value))
+        return steps(self.b, *self._axis(axis), value)
 
-    def _axis(self, axis: int) -> _Values:
+    def _axis(self, axis: int) -> tuple[ir.Value, ir.Value, ir.Value]:
         return (self.word(f"mode{axis}"), self.word(_EXTENTS[axis]), self.word(f"bits{axis}"))
 
     def filter(self, given: list[ir.Value], out: ir.Value, layer: ir.Value | None = None) -> None:
@@ -415,17 +378,14 @@ class _Texture(Record):
             with linear:
                 self.mix([self.steps(axis, value) for axis, value in enumerate(given)], out, layer)
             with point:
-                nearest = nearest_texel(self.emitter)
-                self.take(
-                    [self.b.call(nearest, (*self._axis(axis), value)) for axis, value in enumerate(given)], out, layer
-                )
+                nearest = [nearest_texel(self.b, *self._axis(axis), value) for axis, value in enumerate(given)]
+                self.take(nearest, out, layer)
 
     def mix(self, steps: list[ir.Value], out: ir.Value, layer: ir.Value | None = None) -> None:
         """Linear filtering at coordinates in steps."""
-        missing = [i64(0)] * (len(_EXTENTS) - len(steps))
         if layer is None:
             layer = i64(0)
-        self.b.call(_mix(self.emitter, len(steps)), (self.row, *steps, *missing, layer, out))
+        _mix(self.emitter, len(steps), self.b, self.row, *steps, layer, out)
 
     def take(self, indices: list[ir.Value], out: ir.Value, layer: ir.Value | None = None) -> None:
         """The texel at integer indices, after the address modes are applied."""
@@ -433,12 +393,11 @@ class _Texture(Record):
         full += [i64(0)] * (len(_EXTENTS) - len(full))
         if layer is not None:
             full[2] = layer
-        self.b.call(fetch(self.emitter), (self.row, *full, out))
+        fetch(self.emitter, self.b, self.row, *full, out)
 
     def address(self, axis: int, index: ir.Value) -> ir.Value:
         """An index after the address mode is applied; -1 stands for the border."""
-        address = addressed(self.emitter)
-        return self.b.call(address, (self.word(f"mode{axis}"), index, self.word(_EXTENTS[axis])))
+        return addressed(self.b, self.word(f"mode{axis}"), index, self.word(_EXTENTS[axis]))
 
     def kept_inside(self, axis: int, steps: ir.Value) -> ir.Value:
         """A coordinate in steps; under clamp between the middles of the first and last element."""
@@ -476,7 +435,7 @@ class _Texture(Record):
             block = b.append_basic_block(kind)
             choice.add_case(i64(FORMATS.index(kind)), block)
             b.position_at_end(block)
-            b.call(texture_filtering.blend(self.emitter, kind, count), (pointers, shares, stride, channels, out))
+            texture_filtering.blend(kind, count, b, pointers, shares, stride, channels, out)
             b.branch(done)
         b.position_at_end(done)
 
@@ -487,15 +446,8 @@ class _Texture(Record):
         step = b.udiv(self.word("element"), count)
         with counted(b, count) as channel:
             pointer = at(b, host, b.mul(step, channel))
-            value = b.call(texture_filtering.channel(self.emitter), (pointer, format_, normalized))
+            value = texture_filtering.channel(b, pointer, format_, normalized)
             b.store(value, at(b, out, b.shl(channel, i64(2))))
-
-
-def _slot(b: ir.IRBuilder, type_: ir.Type) -> ir.Value:
-    """A stack slot in the builder's block, which must be the first one."""
-    slot = b.alloca(type_)
-    slot.type = POINTER
-    return slot
 
 
 def _any_negative(b: ir.IRBuilder, values: list[ir.Value]) -> ir.Value:

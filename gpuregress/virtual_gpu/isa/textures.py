@@ -28,6 +28,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     i32,
     i64,
     llvm_type,
+    subroutine,
 )
 from gpuregress.virtual_gpu.checks import matrix_and_texel_notes
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, note_access
@@ -99,7 +100,7 @@ def _row(emitter: Services, instruction: Instruction, handle: Operand, mask: int
     b = emitter.builder
     value = emitter.read(handle, "u64")
     site = i64(emitter.unit.site(instruction))
-    row = b.call(_find(emitter), (emitter.view.machine, value, i64(mask), i64(required), site))
+    row = _find(b, emitter.view.machine, value, i64(mask), i64(required), site)
     _leave_if(emitter, b.icmp_unsigned("==", row, _NULL))
     return row
 
@@ -110,24 +111,22 @@ def _leave_if(emitter: Services, lost: ir.Value) -> None:
     emitter.builder.position_at_end(after)
 
 
-def _find(emitter: Services) -> ir.Function:
+@subroutine("texture.find", POINTER)
+def _find(
+    b: ir.IRBuilder, machine: ir.Value, handle: ir.Value, mask: ir.Value, required: ir.Value, site: ir.Value
+) -> ir.Value:
     """`(machine, handle, mask, required, site) → row`; null, and a fault is recorded, if there is none."""
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        machine, handle, mask, required, site = arguments
-        number = b.sub(handle, i64(TEXTURE_WINDOW + 1))
-        known = b.icmp_unsigned("<", number, field(b, machine, "texture_count"))
-        number = b.select(known, number, i64(0))
-        row = at(b, field(b, machine, "textures", POINTER), b.shl(number, i64(TEXTURE_SHIFT)))
-        fits = b.icmp_unsigned("==", b.and_(texture_sampling.word(b, row, "key"), mask), required)
-        good = b.and_(known, fits)
-        with b.if_then(b.not_(good)):
-            set_field(b, machine, "fault_kind", i64(FAULT_TEXTURE))
-            set_field(b, machine, "fault_site", site)
-            set_field(b, machine, "fault_address", handle)
-        return b.select(good, row, _NULL)
-
-    return emitter.subroutine("texture.find", POINTER, (POINTER, I64, I64, I64, I64), build)
+    number = b.sub(handle, i64(TEXTURE_WINDOW + 1))
+    known = b.icmp_unsigned("<", number, field(b, machine, "texture_count"))
+    number = b.select(known, number, i64(0))
+    row = at(b, field(b, machine, "textures", POINTER), b.shl(number, i64(TEXTURE_SHIFT)))
+    fits = b.icmp_unsigned("==", b.and_(texture_sampling.word(b, row, "key"), mask), required)
+    good = b.and_(known, fits)
+    with b.if_then(b.not_(good)):
+        set_field(b, machine, "fault_kind", i64(FAULT_TEXTURE))
+        set_field(b, machine, "fault_site", site)
+        set_field(b, machine, "fault_address", handle)
+    return b.select(good, row, _NULL)
 
 
 # --- textures ---------------------------------------------------------------------------------------------------------
@@ -159,24 +158,20 @@ def _sample(
         given = _direction(emitter, given)
     given = [b.fpext(item, F64) for item in given]
     if geometry.cube:
-        b.call(texture_sampling.sample_cube(emitter), (row, *given, layer, out))
+        texture_sampling.sample_cube(emitter, b, row, *given, layer, out)
     elif geometry.layered:
-        given += [F64(0.0)] * (2 - count)
-        b.call(texture_sampling.sample_layer(emitter, count), (row, *given, layer, out))
+        texture_sampling.sample_layer(emitter, count, b, row, *given, layer, out)
     else:
-        given += [F64(0.0)] * (3 - count)
-        b.call(texture_sampling.sample(emitter, count), (row, *given, out))
+        texture_sampling.sample(emitter, count, b, row, *given, out)
 
 
 def _direction(emitter: Services, given: list[ir.Value]) -> list[ir.Value]:
     """A cube's coordinates divided by their greatest magnitude: by its reciprocal, as ptxas does."""
     b = emitter.builder
 
-    def call(name: str, *values: ir.Value) -> ir.Value:
-        return b.call(emitter.unit.intrinsic(f"llvm.{name}.f32", F32, (F32,) * len(values)), values)
-
-    sizes = [call("fabs", item) for item in given]
-    greatest = call("maxnum", call("maxnum", sizes[0], sizes[1]), sizes[2])
+    greatest, *others = (emitter.intrinsic("llvm.fabs.f32", F32, item) for item in given)
+    for other in others:
+        greatest = emitter.intrinsic("llvm.maxnum.f32", F32, greatest, other)
     reciprocal = special_function_unit.reciprocal(emitter, greatest)
     return [b.fmul(item, reciprocal) for item in given]
 
@@ -199,7 +194,7 @@ def _fetch_linear(
     b = emitter.builder
     number = b.sext(emitter.read(index, "s32"), I64)
     number = b.select(b.icmp_unsigned("<", number, texture_sampling.word(b, row, "width")), number, i64(-1))
-    b.call(texture_sampling.fetch(emitter), (row, number, i64(0), i64(0), out))
+    texture_sampling.fetch(emitter, b, row, number, i64(0), i64(0), out)
 
 
 def _tld4(emitter: Services, instruction: Instruction) -> None:
@@ -211,7 +206,7 @@ def _tld4(emitter: Services, instruction: Instruction) -> None:
     row = _row(emitter, instruction, handle, _WHOLE_KEY, key(2))
     out, b = _texel(emitter, instruction), emitter.builder
     x, y = (b.fpext(emitter.read(item, "f32"), F64) for item in coordinates[:2])
-    b.call(texture_sampling.gather(emitter, "rgba".index(channel)), (row, x, y, out))
+    texture_sampling.gather(emitter, "rgba".index(channel), b, row, x, y, out)
     _deliver(emitter, instruction, out, result)
 
 
@@ -325,48 +320,46 @@ def _surface(emitter: Services, instruction: Instruction, operand: Operand, acti
     given += [i64(0)] * (3 - geometry.axes)
     if geometry.layered:
         given[2] = b.zext(emitter.read(coordinates[0], "u32"), I64)
-    address = _surface_address(emitter, bounds)
-    pointer = b.call(address, (emitter.view.machine, emitter.read(handle, "u64"), row, *given, i64(count), i64(site)))
+    number = emitter.read(handle, "u64")
+    pointer = _surface_address(bounds, b, emitter.view.machine, number, row, *given, i64(count), i64(site))
     if bounds == "trap":
         _leave_if(emitter, b.icmp_unsigned("==", pointer, _NULL))
     return _SurfacePlace(pointer, row, count, site)
 
 
-def _surface_address(emitter: Services, bounds: str) -> ir.Function:
+@subroutine(lambda bounds: f"surface.address.{bounds}", POINTER)
+def _surface_address(
+    bounds: str, b: ir.IRBuilder, machine: ir.Value, handle: ir.Value, row: ir.Value, *place: ir.Value
+) -> ir.Value:
     """`(machine, handle, row, x in bytes, y, z, bytes, site) → pointer or null`; `.trap`: a fault recorded, then.
 
     An x that is no multiple of the access's bytes traps, or is rounded down: the device's choice (PTX ISA, "suld").
     Here it traps where others do, and is rounded down where nothing traps.
     """
-
-    def build(b: ir.IRBuilder, arguments: _Values) -> ir.Value:
-        machine, handle, row, x, y, z, count, site = arguments
-        extents = [texture_sampling.word(b, row, name) for name in ("width", "height", "depth")]
-        extents[0] = b.mul(extents[0], texture_sampling.word(b, row, "element"))
-        lasts = [b.sub(extents[0], count), b.sub(extents[1], i64(1)), b.sub(extents[2], i64(1))]
-        coordinates = [x, y, z]
-        down = b.sub(i64(0), count)
-        if bounds == "clamp":
-            coordinates = [_clamped(b, value, last) for value, last in zip(coordinates, lasts, strict=True)]
-        good = b.icmp_signed(">=", lasts[0], i64(0))
-        for value, last in zip(coordinates, lasts, strict=True):
-            # As unsigned numbers negative ones are too large; a negative last is caught by the line above.
-            good = b.and_(good, b.icmp_unsigned("<=", value, last))
-        if bounds == "trap":
-            aligned = b.icmp_unsigned("==", b.and_(x, b.sub(count, i64(1))), i64(0))
-            good = b.and_(good, aligned)
-            with b.if_then(b.not_(good)):
-                set_field(b, machine, "fault_kind", i64(FAULT_SURFACE))
-                set_field(b, machine, "fault_site", site)
-                set_field(b, machine, "fault_address", handle)
-                for name, value in zip("xyz", coordinates, strict=True):
-                    set_field(b, machine, f"fault_{name}", value)
-        line = b.add(b.mul(coordinates[2], extents[1]), coordinates[1])
-        offset = b.add(b.mul(line, extents[0]), b.and_(coordinates[0], down))
-        return b.select(good, at(b, texture_sampling.word(b, row, "host", POINTER), offset), _NULL)
-
-    parameters = (POINTER, I64, POINTER, I64, I64, I64, I64, I64)
-    return emitter.subroutine(f"surface.address.{bounds}", POINTER, parameters, build)
+    x, y, z, count, site = place
+    extents = [texture_sampling.word(b, row, name) for name in ("width", "height", "depth")]
+    extents[0] = b.mul(extents[0], texture_sampling.word(b, row, "element"))
+    lasts = [b.sub(extents[0], count), b.sub(extents[1], i64(1)), b.sub(extents[2], i64(1))]
+    coordinates = [x, y, z]
+    down = b.sub(i64(0), count)
+    if bounds == "clamp":
+        coordinates = [_clamped(b, value, last) for value, last in zip(coordinates, lasts, strict=True)]
+    good = b.icmp_signed(">=", lasts[0], i64(0))
+    for value, last in zip(coordinates, lasts, strict=True):
+        # As unsigned numbers negative ones are too large; a negative last is caught by the line above.
+        good = b.and_(good, b.icmp_unsigned("<=", value, last))
+    if bounds == "trap":
+        aligned = b.icmp_unsigned("==", b.and_(x, b.sub(count, i64(1))), i64(0))
+        good = b.and_(good, aligned)
+        with b.if_then(b.not_(good)):
+            set_field(b, machine, "fault_kind", i64(FAULT_SURFACE))
+            set_field(b, machine, "fault_site", site)
+            set_field(b, machine, "fault_address", handle)
+            for name, value in zip("xyz", coordinates, strict=True):
+                set_field(b, machine, f"fault_{name}", value)
+    line = b.add(b.mul(coordinates[2], extents[1]), coordinates[1])
+    offset = b.add(b.mul(line, extents[0]), b.and_(coordinates[0], down))
+    return b.select(good, at(b, texture_sampling.word(b, row, "host", POINTER), offset), _NULL)
 
 
 def _clamped(b: ir.IRBuilder, value: ir.Value, last: ir.Value) -> ir.Value:

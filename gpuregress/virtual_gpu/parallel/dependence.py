@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
+import msgspec
+
 from gpuregress.gpu.records import Record, replace
 from gpuregress.virtual_gpu.parallel.affine import (
     Affine,
@@ -334,7 +336,7 @@ def racy_regions(launch: KernelLaunch) -> frozenset[int] | None:
     assert launch.footprint is not None
     try:
         test = DependenceTest(launch.footprint.footprint, launch)
-    except (NotAffineError, RecursionError, ValueError, TypeError, KeyError):  # the last three: damaged in the cache
+    except (NotAffineError, RecursionError, msgspec.DecodeError):  # the last one: damaged in the cache
         return None
     return test.shared_regions(is_injective)
 

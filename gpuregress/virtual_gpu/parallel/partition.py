@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 
+import msgspec
+
 from gpuregress.gpu.programs import Dim3
 from gpuregress.virtual_gpu.parallel.affine import KernelLaunch, NotAffineError, Range
 from gpuregress.virtual_gpu.parallel.dependence import DependenceTest
@@ -46,7 +48,7 @@ def partition(launch: KernelLaunch, most: int) -> Partition:
         return [(0, total)]
     try:
         footprint = launch.footprint.footprint
-    except (ValueError, TypeError, KeyError):  # damaged in the cache: then the order of the blocks may matter
+    except msgspec.DecodeError:  # damaged in the cache: then the order of the blocks may matter
         return [(0, total)]
     try:
         test = DependenceTest(footprint, launch)

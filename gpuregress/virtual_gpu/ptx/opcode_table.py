@@ -11,7 +11,7 @@ from enum import Enum, auto
 from functools import lru_cache
 
 from gpuregress.gpu.records import Record, replace
-from gpuregress.virtual_gpu.ptx.tree import Instruction
+from gpuregress.virtual_gpu.ptx.tree import Instruction, Statement, Vector, elements
 
 
 class ResultKind(Enum):
@@ -320,3 +320,15 @@ def info(instruction: Instruction) -> OpcodeInfo:
 def _info(opcode: str, modifiers: tuple[str, ...]) -> OpcodeInfo:
     matching = [words for words in OPCODES.get(opcode, ()) if words.issubset(modifiers)]
     return OPCODES[opcode][max(matching, key=len)] if matching else UNKNOWN
+
+
+def is_batch(instruction: Instruction) -> bool:
+    """Whether an mma is a batch."""
+    return len(instruction.operands) > 4 and isinstance(instruction.operands[4], Vector)
+
+
+def instruction_count(statement: Statement) -> int:
+    """The instructions that a statement counts as: a product of matrices as two, in which its lanes meet twice."""
+    if not isinstance(statement, Instruction) or not info(statement).operands_in_context:
+        return 1
+    return 2 * len(elements(statement.operands[4])) if is_batch(statement) else 2

@@ -7,14 +7,14 @@ Operands are indices into `Footprint.nodes`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias, get_args
+from typing import TypeAlias
 
 from gpuregress.gpu.records import Record
 
 COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">="])
 
 
-class Operation(Record):
+class Operation(Record, tag=True, array_like=True):
     """A value computed from other values.
 
     Attributes:
@@ -50,33 +50,33 @@ class _Leaf:
     operands: tuple[int, ...] = ()
 
 
-class Constant(_Leaf, Record):
+class Constant(_Leaf, Record, tag=True, array_like=True):
     """An integer."""
 
     value: int
 
 
-class Coordinate(_Leaf, Record):
+class Coordinate(_Leaf, Record, tag=True, array_like=True):
     """A special register of the thread, block or grid: `tid.x`, `ntid.x`, `ctaid.x`, `nctaid.x`, ...."""
 
     register: str
 
 
-class ParameterValue(_Leaf, Record):
+class ParameterValue(_Leaf, Record, tag=True, array_like=True):
     """A number of `size` bytes at byte `offset` of the parameter space."""
 
     offset: int
     size: int
 
 
-class VariableAddress(_Leaf, Record):
+class VariableAddress(_Leaf, Record, tag=True, array_like=True):
     """The address `byte` bytes after the start of a module variable."""
 
     variable: str
     byte: int
 
 
-class Phi(Record):
+class Phi(Record, tag=True, array_like=True):
     """The value of the predecessor block through which control entered a block.
 
     Attributes:
@@ -90,7 +90,7 @@ class Phi(Record):
     operands: tuple[int, ...]
 
 
-class Induction(Record):
+class Induction(Record, tag=True, array_like=True):
     """An induction variable: `initial + iteration * step`, iterations counted from 0.
 
     Attributes:
@@ -114,14 +114,14 @@ class Induction(Record):
         return zip(self.signs, self.operands[1:], strict=True)
 
 
-class Unknown(_Leaf, Record):
+class Unknown(_Leaf, Record, tag=True, array_like=True):
     """Any value."""
 
 
 Node: TypeAlias = Operation | Constant | Coordinate | ParameterValue | VariableAddress | Phi | Induction | Unknown
 
 
-class Condition(Record):
+class Condition(Record, array_like=True):
     """A predicate that holds, or does not hold.
 
     Attributes:
@@ -136,7 +136,7 @@ class Condition(Record):
 Conditions: TypeAlias = tuple[Condition, ...]
 
 
-class LoopConditions(Record):
+class LoopConditions(Record, array_like=True):
     """Conditions on the iterations of a loop.
 
     Attributes:
@@ -148,7 +148,7 @@ class LoopConditions(Record):
     enter: Conditions
 
 
-class Write(Record):
+class Write(Record, tag=True, array_like=True):
     """A store of `size` bytes, `offset` bytes after an address."""
 
     size: int
@@ -157,7 +157,7 @@ class Write(Record):
     conditions: Conditions
 
 
-class Read(Record):
+class Read(Record, tag=True, array_like=True):
     """A load of `size` bytes, `offset` bytes after an address.
 
     Attributes:
@@ -172,13 +172,13 @@ class Read(Record):
     buffers: tuple[int | str, ...] | None
 
 
-class TextureRead(Record):
+class TextureRead(Record, tag=True, array_like=True):
     """A read through the texture or surface whose handle is at byte `handle` of the parameter space."""
 
     handle: int
 
 
-class SurfaceWrite(Record):
+class SurfaceWrite(Record, tag=True, array_like=True):
     """A store of `size` bytes through a surface.
 
     Attributes:
@@ -197,7 +197,7 @@ class SurfaceWrite(Record):
 Access: TypeAlias = Write | Read | TextureRead | SurfaceWrite
 
 
-class Footprint(Record):
+class Footprint(Record, array_like=True):
     """All accesses of a kernel to global memory.
 
     Attributes:
@@ -213,7 +213,3 @@ class Footprint(Record):
     joins: Mapping[int, Mapping[int, Conditions]]
     accesses: tuple[Access, ...]
     has_loops: bool
-
-
-CLASSES = {item.__name__: item for item in (*get_args(Node), *get_args(Access), Condition, LoopConditions, Footprint)}
-"""Name of each class of records here -> the class; for `record_codec.decode`."""

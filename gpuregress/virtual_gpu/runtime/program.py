@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import field
 
 from gpuregress.gpu.architectures import SM_90
@@ -16,12 +15,8 @@ from gpuregress.gpu.errors import CodeLine
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.programs import Dim3
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.runtime import footprint_ir
-from gpuregress.virtual_gpu.runtime.probe_sites import ProbeSite, Stretch, TracedAccess, TracedInstruction
-from gpuregress.virtual_gpu.runtime.record_codec import decode
-
-if TYPE_CHECKING:
-    from gpuregress.virtual_gpu.runtime.footprint_ir import Footprint
+from gpuregress.virtual_gpu.runtime.footprint_ir import Footprint
+from gpuregress.virtual_gpu.runtime.probe_sites import ProbeSite, Stretch
 
 NO_KERNEL = ("",)
 """In place of the names of kernels: a module is checked, its variables are placed, and none of its kernels is built."""
@@ -94,7 +89,7 @@ class StoredFootprint(Record, dict=True):
 
     Attributes:
         has_loops: whether the kernel has any loop.
-        data: JSON text of `record_codec.encode`.
+        data: JSON text.
     """
 
     has_loops: bool
@@ -105,12 +100,9 @@ class StoredFootprint(Record, dict=True):
         """The footprint itself.
 
         Raises:
-            ValueError: it is damaged; TypeError and KeyError likewise.
+            msgspec.DecodeError: it is damaged.
         """
-        footprint = decode(json.loads(self.data), footprint_ir.CLASSES)
-        if not isinstance(footprint, footprint_ir.Footprint):
-            raise TypeError("it is no footprint")
-        return footprint
+        return msgspec.json.decode(self.data, type=Footprint)
 
 
 class PlacedVariable(Record):
@@ -265,22 +257,3 @@ class CompiledModule:
     code: bytes
     facts: ModuleFacts
     seconds: Mapping[str, float] = dataclass_field(default_factory=dict, compare=False)
-
-
-_TRACES = (ProbeSite, Stretch, TracedInstruction, TracedAccess)
-CLASSES = {
-    item.__name__: item
-    for item in (
-        CodeLine,
-        Site,
-        StoredFootprint,
-        PlacedVariable,
-        KernelFacts,
-        Relocation,
-        VariableFacts,
-        SharedVariable,
-        ModuleFacts,
-        *_TRACES,
-    )
-}
-"""Name of each class of facts -> the class; for `record_codec.decode`."""

@@ -219,7 +219,7 @@ class Interchange:
         b.branch(self._thread)
         b = ir.IRBuilder(self._thread)
         x = self._x.get(b)
-        self._before = self.emitter.counted(b)
+        self._before = self.emitter.counter.total(b)
         self._index = b.add(self._first, x)
         place = b.select(self._single.get(b), b.load(self._places(b, self._index), typ=I32), self._place.get(b))
         self.body.start_thread(b, self._tid | {"tid_x": x}, self._index)
@@ -273,7 +273,7 @@ class Interchange:
         b.cbranch(b.icmp_unsigned("<", following, self._width), self._thread, end)
         b.position_at_end(end)
         left_out = b.zext(self._from.get(b), I64)
-        self.emitter.add_count(b, b.mul(left_out, b.sub(self.emitter.counted(b), self._before)))
+        self.emitter.counter.add(b, b.mul(left_out, b.sub(self.emitter.counter.total(b), self._before)))
         self._from.set(i32(0), b)
         total: ir.Value = i32(0)
         for site in self._sites:

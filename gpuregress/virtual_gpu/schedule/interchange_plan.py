@@ -44,6 +44,8 @@ _LINEAR = _PRODUCTS.union(
     ]
 )
 
+Stretches = dict[tuple[int, bool], tuple[int, int]]
+"""See `ControlFlowGraph.until_waits`."""
 Variable = tuple[str, object]
 """A buffer or variable: ("param", first byte), ("symbol", name) or ("shared", key)."""
 
@@ -167,7 +169,7 @@ class _Planner:
         if not loops:
             return None
         self._read = effects.registers_read(self.flow.statements)
-        self._live = Liveness(self.flow.statements, self.flow.blocks, (), ()).live_in
+        self._live = self._live_in(index, blocks)
         plans: list[LoopPlan] = []
         for loop in loops:
             plan = self._loop(loop)
@@ -182,6 +184,20 @@ class _Planner:
                 return RegionPlan(plans, self._live, distinct)
             plans.pop()
         return None
+
+    def _live_in(self, index: int, blocks: Stretches) -> list[frozenset[str]]:
+        """Block → the registers that live at its start and have their values, in the region after statement `index`.
+
+        A register that the region neither reads nor sets is in memory all the time, where the wait before has saved it.
+        """
+        live = Liveness(self.flow.statements, self.flow.blocks, (), ()).live_in
+        if index < 0:
+            return live
+        assert self.flow.liveness is not None
+        present = self.flow.liveness.needed_after[index].union(effects.sets(self.flow.statements[index]))
+        for start, end in blocks.values():
+            present = present.union(*map(effects.sets, self.flow.statements[start:end]))
+        return [registers & present for registers in live]
 
     # --- one loop -----------------------------------------------------------------------------------------------------
 
@@ -325,7 +341,7 @@ class _Planner:
         key = self.emitter.unit.shared_key(self.emitter.function.name, name)
         return ("symbol", name) if key is None else ("shared", key)
 
-    def _touches(self, blocks: dict[tuple[int, bool], tuple[int, int]], plans: list[LoopPlan]) -> list[_Touch] | None:
+    def _touches(self, blocks: Stretches, plans: list[LoopPlan]) -> list[_Touch] | None:
         """All accesses of a region; None where it does more than access memory."""
         touches: list[_Touch] = []
         loops = {item.loop.number for item in plans}

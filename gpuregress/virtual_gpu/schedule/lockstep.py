@@ -23,13 +23,13 @@ from gpuregress.virtual_gpu.builder.structured import (
     I1,
     I32,
     I64,
-    POINTER,
     Cell,
+    copy_memory,
     counted,
     entry_alloca,
     i32,
     i64,
-    open_function,
+    subroutine,
 )
 from gpuregress.virtual_gpu.builder.threads import BARRIER, PLAIN_BARRIER, STEP, WARP, dimension, each_warp, row
 from gpuregress.virtual_gpu.checks import synchronization
@@ -53,15 +53,9 @@ from gpuregress.virtual_gpu.schedule.watched_rows import SharedKey, WatchedRow, 
 # Ballots of all warps of a block, taken once its threads have met.
 
 
-def ballots(module: ir.Module) -> ir.Function:
-    """The module's `ballots(context, threads)`: stores which lanes of each warp posted nonzero, for each lane."""
-    declared = module.globals.get("ballots")
-    if declared is not None:
-        return declared
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), (POINTER, I32)), "ballots")
-    function.linkage = "internal"
-    context, threads = function.args
-    b = open_function(function)
+@subroutine("ballots")
+def store_ballots(b: ir.IRBuilder, context: ir.Value, threads: ir.Value) -> None:
+    """`(context, threads)`: store which lanes of each warp posted nonzero, for each lane."""
     ballot = Cell(b, i32(0))
     with each_warp(b, threads) as (_, base, lanes):
         ballot.set(i32(0), b)
@@ -70,8 +64,6 @@ def ballots(module: ir.Module) -> ir.Function:
             ballot.set_bits(b.shl(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), lane))
         with counted(b, lanes) as lane:
             b.store(ballot.get(b), row(b, context, "ballot", b.add(base, lane)))
-    b.ret_void()
-    return function
 
 
 # --- lane groups ------------------------------------------------------------------------------------------------------
@@ -396,7 +388,7 @@ class Lockstep(BlockSchedule):
         if row is not None:
             emitter.proven = row.of_thread(b, wide, is_watched=self.unit.granules is not None)
         emitter.proven.reads_shared = self._reads_shared
-        before = emitter.counted(b) if idle else i64(0)
+        before = emitter.counter.total(b) if idle else i64(0)
         emitter.detours = dict.fromkeys(idle, self._detour)
         self._lower_thread(b)
         emitter.detours = {}
@@ -451,7 +443,7 @@ class Lockstep(BlockSchedule):
         b.position_at_end(idle)
         width = b.zext(dimension(self.view, "block_x"), I64)
         left = b.sub(b.sub(width, x.get(b)), i64(1))
-        emitter.add_count(b, b.mul(left, b.sub(emitter.counted(b), before)))
+        emitter.counter.add(b, b.mul(left, b.sub(emitter.counter.total(b), before)))
         loops.number.set(b.add(b.add(self.index, i32(1)), b.trunc(left, I32)), b)
         b.branch(loops.done)
         b.position_at_end(busy)
@@ -473,7 +465,7 @@ class Lockstep(BlockSchedule):
     def _branch_to_next(self, b: ir.IRBuilder, region: _Region, after: ir.Block) -> None:
         if region.number % _COUNTED_TOGETHER == 0:
             # One sum over the loops of all regions takes LLVM (ScalarEvolution) exponential time.
-            self.body.emitter.store_count(b)
+            self.body.emitter.counter.store(b)
         heads = {0: after}
         for other in self._regions.values():
             heads[other.number] = other.head
@@ -575,8 +567,7 @@ class Lockstep(BlockSchedule):
                 posted = b.load(row(b, context, "post", thread), typ=I64)
                 self._votes.add(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), b)
         elif exchange is Exchange.BALLOT:
-            b.call(ballots(self.unit.module), (context, self._count))
+            store_ballots(b, context, self._count)
         elif exchange is Exchange.VALUES:
-            copy = self.unit.intrinsic("llvm.memcpy.p0.p0.i64", ir.VoidType(), (POINTER, POINTER, I64, I1))
             posts, snaps = row(b, context, "post", i32(0)), row(b, context, "snap", i32(0))
-            b.call(copy, (snaps, posts, b.shl(b.zext(self._count, I64), i64(3)), ir.Constant(I1, 0)))
+            copy_memory(b, snaps, posts, b.shl(b.zext(self._count, I64), i64(3)))

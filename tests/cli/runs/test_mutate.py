@@ -14,7 +14,7 @@ from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import Case
 from gpuregress.gpu.records import replace
 from gpuregress.lab.mutating import mutate
-from gpuregress.lab.mutating.mutate import MutateRequest, MutationReport, TriedMutant
+from gpuregress.lab.mutating.campaign import MutateRequest, MutationReport, TriedMutant
 from tests.workshop import Workshop
 
 SURVIVOR = TriedMutant(

@@ -172,3 +172,10 @@ def test_a_name_that_means_nothing_is_reported_before_a_missing_device(
     assert (wrong.exit_code, wrong.stderr) == (2, "gpuregress: there is no job 'nothing_there'; the jobs are: scale\n")
     right = fake_shop.call("run", "--device", "cpu", "scale")
     assert (right.exit_code, right.stderr) == (4, "gpuregress: no llvmlite\n")
+
+
+def test_an_unknown_name_is_reported_before_a_cluster_is_waited_for(fake_shop: Workshop) -> None:
+    fake_shop.write("gpuregress.yaml", "cluster: {wait: 0.1}\n")
+    unknown = fake_shop.call("run", "other", "--cluster", "tcp://127.0.0.1:9")
+    assert (unknown.exit_code, "there is no job 'other'" in unknown.stderr) == (2, True)
+    assert "no Dask scheduler answers" in fake_shop.call("run", "scale", "--cluster", "tcp://127.0.0.1:9").stderr

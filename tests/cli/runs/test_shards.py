@@ -285,6 +285,14 @@ def test_a_shard_without_a_case_passes_and_all_of_nothing_does_not(project: Work
     assert merged(project, *nothing, code=5)["exit_code"] == 5
 
 
+def test_known_failures_alone_pass_as_in_one_run(project: Workshop) -> None:
+    known = "known_failing: {until: 2999-01-01, why: a bug}\nchecks: {out: [{range: [-2, -1]}]}\nsource:"
+    project.job(SIZES, ("source:", known))
+    documents = [shard(project, number, 2) for number in (1, 2)]
+    assert {case["verdict"] for document in documents for case in document["cases"]} == {"skip"}
+    assert merged(project, *documents)["exit_code"] == 0
+
+
 @pytest.mark.parametrize("text", ["0/2", "3/2", "2", "a/b", "1/0", "-1/2", ""])
 def test_a_shard_that_there_is_not_is_refused(project: Workshop, text: str) -> None:
     message = project.fails(2, *RUN, "--shard", text)

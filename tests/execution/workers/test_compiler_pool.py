@@ -130,7 +130,7 @@ def test_a_compilation_that_does_not_end_is_killed_at_its_limit(tmp_path: Path) 
         (compiler,) = crew._compilers
         actual = results(crew)
         assert "not compiled after 1 s" in str(actual["0"])
-        assert not is_alive(compiler.process.pid)
+        assert not is_alive(compiler.worker.process.pid)
 
 
 def test_an_interrupt_waits_for_no_compilation(tmp_path: Path) -> None:
@@ -147,5 +147,5 @@ def test_a_dismissed_compiler_ends_and_a_new_one_takes_its_place(tmp_path: Path)
         assert isinstance(results(crew, kernel)["0"], Program)
         (first,) = crew._compilers
         crew.dismiss()
-        assert first.process.returncode is not None
+        assert first.worker.process.returncode is not None
         assert isinstance(results(crew, kernel)["0"], Program)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpuregress.execution.workers import direct_process
+from gpuregress.execution.workers import direct_process, watchdog
 from gpuregress.execution.workers.direct_process import LaunchProcess
 from gpuregress.execution.workers.worker_process import DeviceSlot
 from gpuregress.foundation.errors import DeviceError, GpuregressError, HarnessError, KernelFault, KernelTimeout
@@ -101,7 +101,7 @@ def test_a_launch_that_hangs_is_killed_at_its_limit(fake: LaunchProcess) -> None
 
 
 def test_code_that_is_not_optimised_is_tried_and_runs_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct_process, "TRYING_S", 0.1)
+    monkeypatch.setattr(watchdog, "TRYING_S", 0.1)
     noted: list[str] = []
     monkeypatch.setattr(cache, "note_slow", noted.append)
     fake = LaunchProcess(DeviceSlot("unoptimised", "cpu"), COMMAND)
@@ -121,5 +121,12 @@ def test_a_process_that_was_killed_between_two_calls_is_replaced(fake: LaunchPro
 def test_a_device_that_cannot_be_opened_is_told() -> None:
     fake = LaunchProcess(DeviceSlot("none", "none"), COMMAND)
     with pytest.raises(DeviceError, match="no such device: none"):
+        call(fake)
+    fake.close()
+
+
+def test_a_process_that_ends_before_it_is_ready_is_an_error() -> None:
+    fake = LaunchProcess(DeviceSlot("cpu", "cpu"), ("/bin/sh", "-c", "echo no library; exit 3"))
+    with pytest.raises(HarnessError, match=r"a worker for cpu did not start: .* exit code 3: no library"):
         call(fake)
     fake.close()

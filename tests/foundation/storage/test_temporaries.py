@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import subprocess
@@ -33,6 +34,20 @@ def test_a_write_removes_what_the_killed_left_beside(tmp_path: Path) -> None:
     (tmp_path / ".gpuregress-tmp-1-a").touch()
     storage.write_atomic(tmp_path / "file", b"x")
     assert names_in(tmp_path) == ["file"]
+
+
+def test_without_locks_only_what_is_old_is_taken_for_a_leftover(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_descriptor: int, _kind: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    for name in ("old", "new"):
+        (tmp_path / f".gpuregress-tmp-{name}").touch()
+    os.utime(tmp_path / ".gpuregress-tmp-old", (0, 0))
+    storage.sweep_tree(tmp_path)
+    assert names_in(tmp_path) == [".gpuregress-tmp-new"]
 
 
 def test_a_temporary_file_that_was_taken_for_a_leftover_is_made_anew(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpuregress.foundation.errors import HarnessError
 from gpuregress.foundation.records import Buffer, Fill, InputFile
 from gpuregress.jobs import inputs
-from gpuregress.store.dumps import reader
+from gpuregress.jobs.inputs import dump_header, split_member
 from tests.jobs.inputs.support import buffer, numbers, python
 
 
@@ -149,10 +149,10 @@ def test_dump(tmp_path: Path) -> None:
     path = tmp_path / "x.1.4"
     path.write_text("# gpuregress 1 bfloat16 [2]\n1.5\n-2.0\n")
     for dtype in ("bfloat16", "float32"):
-        array = inputs.fill(file(path, dtype, 2), read_dump=reader.read)
+        array = inputs.fill(file(path, dtype, 2))
         assert numbers(array, dtype).ravel().tolist() == [1.5, -2.0]
-    with pytest.raises(HarnessError, match="dumps cannot be read here"):
-        inputs.fill(file(path, "float32", 2))
+    assert inputs.fill_problem(file(path, "float32", 2)) is None
+    assert inputs.fill_problem(file(path, "float32", 3)) == f"{path} holds bfloat16 [2]; expected [3] of float32"
 
 
 def test_python(tmp_path: Path) -> None:
@@ -190,3 +190,15 @@ def test_raw_bytes_keep_the_bits_of_their_nans(tmp_path: Path) -> None:
 def test_python_that_leaves_is_an_error_of_its_own(text: str, tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="SystemExit: 3"):
         python(tmp_path / "x.py", text)
+
+
+def test_an_array_of_an_archive() -> None:
+    assert split_member("/a/x.npz:y") == (Path("/a/x.npz"), "y")
+    for plain in ("/a/x.npz", "/a/x.npy:y", "/a:b/x.bin"):
+        assert split_member(plain) == (Path(plain), "")
+
+
+@pytest.mark.parametrize(("text", "dump"), [("# gpuregress 1 int8 [1]\n1\n", True), ("# y\n1\n", False), ("", False)])
+def test_a_dump_is_known_by_its_beginning(tmp_path: Path, text: str, *, dump: bool) -> None:
+    (tmp_path / "x.txt").write_text(text)
+    assert (dump_header(str(tmp_path / "x.txt")) is not None) == dump

@@ -112,6 +112,8 @@ def test_a_used_up_tolerance_is_news_once() -> None:
 
     assert [near(0.3), near(None), near(0.85)] == [[True], [True], [False]]
     assert compare_nights(night(case("a", tolerance_share=0.8)), earlier({})).near == ()
+    (almost,) = compare_nights(night(case("a", tolerance_share=0.999)), earlier({})).near
+    assert almost.text == "almost 100 % of its tolerance is used"
 
 
 def test_a_case_whose_verdict_moves_without_its_code_is_flaky() -> None:

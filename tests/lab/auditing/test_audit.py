@@ -21,7 +21,7 @@ from gpuregress.lab.mutating import results
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.store import project
 from gpuregress.toolchain import cache
-from tests.lab.auditing.records import JOBS, SOON, found, verdict
+from tests.lab.auditing.records import FAULTING, JOBS, SOON, found, verdict
 from tests.workshop import RUN, Workshop
 
 
@@ -43,6 +43,25 @@ def test_a_part_that_cannot_run_is_not_examined(shop: Workshop) -> None:
     report = audited(shop, part("first", broken), part("second"))
     assert [one.jobs[0].why for one in report.parts] == ["no such device", ""]
     assert (report.grade, report.grades[0].points) == ("", 50)
+
+
+def test_where_results_are_needed_a_job_that_expects_a_fault_is_left_out() -> None:
+    asked: list[str] = []
+    for known in audit.PARTS:
+
+        def examine(_context: AuditContext, jobs: Sequence[AuditedJob], name: str = known.name) -> Examined:
+            asked.extend(f"{name} {job.name}" for job in jobs)
+            return Examined(tuple(found(job.name, 1.0) for job in jobs))
+
+        one, other = audit._examined(
+            replace(known, examine=examine, is_kept=False), SOON, (JOBS[0], FAULTING), is_stopped=False
+        ).jobs
+        assert (one.share, one.applies) == (1.0, True)
+        if known.name in ("cases", "checks", "mutants"):
+            assert other.applies
+        else:
+            assert (other.share, other.applies, other.why) == (None, False, "it expects a fault")
+    assert [entry for entry in asked if entry.endswith("b")] == ["cases b", "checks b", "mutants b"]
 
 
 def test_after_an_interruption_the_report_has_what_is_done(shop: Workshop) -> None:
@@ -71,6 +90,14 @@ def test_a_wrong_job_is_an_f_and_the_others_are_examined(shop: Workshop) -> None
     (wrong,) = (one for one in report.parts[0].jobs if one.job == "wrong")
     assert [one.kind for one in wrong.evidence] == ["wrong"] * len(wrong.evidence)
     assert any(one.text == "configs/wrong.yaml:1: sauce: unknown key; did you mean 'source'?" for one in wrong.evidence)
+
+
+def test_jobs_of_which_all_are_wrong_are_no_audit(shop: Workshop) -> None:
+    path = shop.root / "configs/scale.yaml"
+    path.write_text(path.read_text().replace("kernel: scale", "kernel: scales"))
+    audited_now = shop.call("audit", "scale", "--budget", "20s")
+    assert audited_now.exit_code == 2
+    assert "has no kernel 'scales'" in audited_now.stderr
 
 
 def test_a_selector_that_means_nothing(shop: Workshop) -> None:

@@ -10,7 +10,7 @@ from gpuregress.foundation.records import BufferVerdict, CheckFinding, Compariso
 from gpuregress.gpu.records import replace
 from gpuregress.lab.auditing import case_parts
 from gpuregress.store.project import Project
-from tests.lab.auditing.records import FAULTING, JOBS, SOON, answer, nothing_written, summary, texts, verdict
+from tests.lab.auditing.records import JOBS, SOON, answer, nothing_written, summary, texts, verdict
 
 
 def test_what_passes_what_is_compared_with_nothing_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,13 +65,6 @@ def test_a_result_that_depends_on_the_order_is_luck(monkeypatch: pytest.MonkeyPa
     assert (none.share, none.why) == (None, "b/1: trap")
 
 
-def test_a_job_that_expects_a_fault_has_no_result_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer(monkeypatch, summary(verdict("a/1", observations={"runs": (FurtherRun("schedule", "reverse"),)})))
-    one, other = case_parts.examine_schedules(SOON, (JOBS[0], FAULTING)).jobs
-    assert (one.share, one.applies) == (1.0, True)
-    assert (other.share, other.applies, other.why) == (None, False, "it expects a fault")
-
-
 def test_lines_that_no_case_executes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text("a;\nb;\n")
     counted = Coverage((FileCoverage(str(tmp_path / "k.cu"), ((1, 32), (2, 0))),))
@@ -89,6 +82,5 @@ def test_lines_that_no_case_executes(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 def test_a_job_of_which_nothing_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, summary(verdict("a/1"), verdict("b/1")))
-    one, other = case_parts.examine_coverage(SOON, (JOBS[0], FAULTING)).jobs
+    one = case_parts.examine_coverage(SOON, JOBS).jobs[0]
     assert (one.why, one.applies) == ("no case of it could be counted", True)
-    assert (other.why, other.applies) == ("it expects a fault", False)

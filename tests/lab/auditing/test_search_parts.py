@@ -18,23 +18,21 @@ from gpuregress.lab.auditing import examination, search_parts
 from gpuregress.lab.auditing.examination import AuditContext, AuditedJob, JobVerdicts
 from gpuregress.lab.fuzzing.candidates import Candidate
 from gpuregress.lab.fuzzing.findings import PlannedInput, Tried
-from gpuregress.lab.mutating import turns
-from gpuregress.lab.mutating.mutate import MutationReport
+from gpuregress.lab.mutating import subject, turns
+from gpuregress.lab.mutating.campaign import MutationReport
 from gpuregress.lab.mutating.subject import NothingNoticed
 from gpuregress.lab.shrinking.trials import Failure
 from tests import fakes
 from tests.cli.runs.test_mutate import REPORT
-from tests.lab.auditing.records import FAULTING, JOBS, SOON, summary, texts, verdict
+from tests.lab.auditing.records import JOBS, SOON, summary, texts, verdict
 
 
 def context(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any], *, is_cut: bool = False) -> AuditContext:
     """Answer the mutants of each job with a report or an error; a job whose answer is None has no subject."""
     monkeypatch.setattr(search_parts, "Subject", str)
-    monkeypatch.setattr(turns, "of_subject", lambda job, *_more: answered(answers[job]))
-    monkeypatch.setattr(turns, "run", lambda *_arguments, **_options: is_cut)
-    monkeypatch.setattr(
-        turns, "report", lambda one, _seed, *, interrupted: reported(one.report, interrupted=interrupted)
-    )
+    monkeypatch.setattr(subject, "mutants", lambda job: ([], answered(answers[job], is_cut=is_cut)))
+    monkeypatch.setattr(search_parts, "Campaign", lambda _job, _mutants, campaign: campaign)
+    monkeypatch.setattr(turns, "run", lambda *_arguments: is_cut)
     subjects: Any = {
         job: answer if isinstance(answer, UsageError) and not isinstance(answer, NothingNoticed) else job
         for job, answer in answers.items()
@@ -43,13 +41,10 @@ def context(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any], *, is_c
     return replace(SOON, subjects=subjects)
 
 
-def reported(report: MutationReport, *, interrupted: bool) -> MutationReport:
-    return replace(report, interrupted=interrupted)
-
-
-def answered(answer: Any) -> Any:
+def answered(answer: Any, *, is_cut: bool) -> Any:
     if isinstance(answer, MutationReport):
-        return SimpleNamespace(report=answer, error=None)
+        report = replace(answer, interrupted=is_cut)
+        return SimpleNamespace(report=lambda *_arguments: report, error=None, spent_s=1.0)
     if isinstance(answer, NothingNoticed):
         return SimpleNamespace(error=answer)
     raise answer
@@ -161,13 +156,12 @@ def test_failures_of_one_kind_are_one(
 ) -> None:
     monkeypatch.setattr(FakeTrials, "failing", ("a-1", "a-3"))
     answered_fuzz(monkeypatch, summary(*(verdict(f"a-{n}") for n in (1, 2, 3))))
-    one, other = search_parts.examine_fuzz(inputs_context, (JOB, FAULTING)).jobs
+    (one,) = search_parts.examine_fuzz(inputs_context, (JOB,)).jobs
     assert (one.share, one.done) == (0.0, "3 inputs")
     assert texts(one, "unnoticed") == ["with n=1 (and 1 other inputs): out: 1 of 8 differ"]
     assert texts(one, "proven") == [
         "1 other input gives no fault and one result under 2 schedules; no reference judges the numbers"
     ]
-    assert (other.applies, other.why) == (False, "it expects a fault")
 
 
 def test_inputs_without_a_turn(monkeypatch: pytest.MonkeyPatch, inputs_context: examination.AuditContext) -> None:
@@ -213,14 +207,13 @@ def answered_accuracy(monkeypatch: pytest.MonkeyPatch, found: ResultAccuracy | N
 def test_errors_and_cancellations(monkeypatch: pytest.MonkeyPatch, watched_context: examination.AuditContext) -> None:
     lost = replace(BUFFER, not_finite=3)
     asked = answered_accuracy(monkeypatch, ResultAccuracy((lost,), cancellations=(Cancellation("/p/k.cu", 7, 2, 17),)))
-    one, other = search_parts.examine_accuracy(watched_context, (JOB_ACCURACY, FAULTING)).jobs
+    (one,) = search_parts.examine_accuracy(watched_context, (JOB_ACCURACY,)).jobs
     assert [(case.name, case.settings.instruments.accuracy) for case in asked] == [("a/2", True)], "the fastest"
     assert texts(one, "proven") == ["a/2: out: errors of at most 2.5 ulp, median 0.5"]
     assert texts(one, "luck") == [
         "a/2: out: 3 elements are finite on one side only, in float32 or in float64",
         "a/2: looks like catastrophic cancellation at k.cu:7: up to 17 bits lost",
     ]
-    assert not other.applies
 
 
 def test_without_floats_or_time(monkeypatch: pytest.MonkeyPatch, watched_context: examination.AuditContext) -> None:

@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Parameter
 from gpuregress.lab.capture import jobs
-from gpuregress.lab.capture.buffers import JobBuffer, Layout, Placed
+from gpuregress.lab.capture.buffers import JobBuffer, Layout
 from gpuregress.lab.capture.records import CapturedLaunch, RawParameter
+from gpuregress.lab.capture.replay.launch import Patch
 from gpuregress.lab.capture.signature import ParameterType
 
 
 def written(data: bytes, type_: ParameterType | None = None, kind: str = "", layout: Layout | None = None) -> str:
     launch = CapturedLaunch(
-        1, 1, "k", 1, (1, 1, 1), (1, 1, 1), (1, 1, 1), 0, False, (RawParameter(0, data),), (), (), None, None, "", True
+        1, 1, "k", 1, (1, 1, 1), (1, 1, 1), (1, 1, 1), 0, (RawParameter(0, data),), (), (), None, None, "", True
     )
     compiled = (Parameter(len(data), 4, kind),) if kind else ()  # type: ignore[arg-type]
     (text,), _ = jobs.write_arguments(launch, layout or Layout((), ()), (type_ or ParameterType(),), compiled)
@@ -50,9 +51,9 @@ def test_a_float_gives_its_bytes_back_or_is_written_as_an_integer(data: bytes) -
 
 
 def test_pointers_are_buffers_alone_and_in_structs() -> None:
-    layout = Layout((JobBuffer("x", "float32", 0, 0, 64),), (Placed(0, 0, 16),))
+    layout = Layout((JobBuffer("x", "float32", 0, 0, 64),), (Patch(0, 0, 16),))
     assert written(bytes(8), layout=layout) == "{pointer: x, offset: 16}"
-    inner = Layout((JobBuffer("x", "float32", 0, 0, 64),), (Placed(8, 0, 0),))
+    inner = Layout((JobBuffer("x", "float32", 0, 0, 64),), (Patch(8, 0, 0),))
     assert written(b"\1" + bytes(15), layout=inner) == "{struct: [{uint32: 1}, {uint32: 0}, x]}"
 
 
@@ -66,7 +67,6 @@ def test_an_address_of_no_allocation_is_told() -> None:
         (1, 1, 1),
         (1, 1, 1),
         0,
-        False,
         (RawParameter(0, (77 << 20).to_bytes(8, "little")),),
         (),
         (),

@@ -8,9 +8,9 @@ import numpy as np
 
 from gpuregress.gpu.records import replace
 from gpuregress.lab.capture import buffers
-from gpuregress.lab.capture.buffers import JobBuffer, Layout, Placed
+from gpuregress.lab.capture.buffers import JobBuffer, Layout
 from gpuregress.lab.capture.records import CapturedLaunch, CapturedRegion, Pointer, RawParameter
-from gpuregress.lab.capture.replay.launch import Replay
+from gpuregress.lab.capture.replay.launch import Patch, Replay
 from gpuregress.lab.capture.signature import ParameterType
 
 BASE = 1 << 20
@@ -28,7 +28,7 @@ def launch_of(
     region = CapturedRegion(BASE, size, BASE, size, "device", symbol, folder / "before", folder / "after")
     values = [BASE + offset for offset in offsets]
     return CapturedLaunch(
-        1, 1, "k", 1, (1, 1, 1), (1, 1, 1), (1, 1, 1), 0, False,
+        1, 1, "k", 1, (1, 1, 1), (1, 1, 1), (1, 1, 1), 0,
         tuple(RawParameter(8 * at, value.to_bytes(8, "little")) for at, value in enumerate(values)),
         tuple(Pointer(8 * at, value, 0) for at, value in enumerate(values)),
         (region,), None, None, "", True,
@@ -46,7 +46,7 @@ def test_each_pointer_gets_what_was_touched(tmp_path: Path) -> None:
             JobBuffer("x", "float32", 0, 512, 4004),
             JobBuffer("y", "float32", 0, 8192, 4004, is_filled=False, is_output=True),
         ),
-        (Placed(0, 0, 0), Placed(8, 1, 0)),
+        (Patch(0, 0, 0), Patch(8, 1, 0)),
         is_split=True,
     )
 
@@ -56,25 +56,25 @@ def test_pointers_that_reach_into_each_other_share_a_buffer(tmp_path: Path) -> N
     noted = Replay(read=(((512, 1024),),), written=(((600, 604),),))
     layout = buffers.lay_out(launch, FLOATS, noted, (), split=False)
     assert layout.buffers == (JobBuffer("x", "float32", 0, 512, 512, is_output=True),)
-    assert layout.pointers == (Placed(0, 0, 0), Placed(8, 0, 4))
+    assert layout.pointers == (Patch(0, 0, 0), Patch(8, 0, 4))
 
 
 def test_accesses_before_the_first_pointer_are_kept(tmp_path: Path) -> None:
     layout = buffers.lay_out(launch_of(tmp_path, 520), FLOATS, Replay(read=(((500, 540),),), written=((),)), ())
     assert layout.buffers == (JobBuffer("x", "float32", 0, 496, 44),)
-    assert layout.pointers == (Placed(0, 0, 24),)
+    assert layout.pointers == (Patch(0, 0, 24),)
 
 
 def test_a_pointer_that_is_never_used_keeps_a_few_bytes(tmp_path: Path) -> None:
     layout = buffers.lay_out(launch_of(tmp_path, 65532), FLOATS, Replay(read=((),), written=((),)), ())
     assert (layout.buffers[0].start, layout.buffers[0].size) == (65520, 16)
-    assert layout.pointers == (Placed(0, 0, 12),)
+    assert layout.pointers == (Patch(0, 0, 12),)
 
 
 def test_without_notes_an_allocation_is_kept_whole(tmp_path: Path) -> None:
     layout = buffers.lay_out(launch_of(tmp_path, 512, 8192, changed=(9000, 9001)), FLOATS, None, ())
     assert layout.buffers == (JobBuffer("x", "float32", 0, 0, 65536, is_output=True),)
-    assert layout.pointers == (Placed(0, 0, 512), Placed(8, 0, 8192))
+    assert layout.pointers == (Patch(0, 0, 512), Patch(8, 0, 8192))
 
 
 def test_small_elements_are_filled_although_all_of_them_seem_written(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def write(folder: Path, launch: CapturedLaunch, body: str = "", source: Path | N
     given = folder / "given"
     given.write_text(PTX.format(body=body))
     launch = replace(launch, given=given if body is not None else None)
-    process = CapturedProcess(1, ("app",), "a card", "sm_90", "13.0", (launch,), {}, (), "", ())
+    process = CapturedProcess(1, ("app",), "a card", "sm_90", "13.0", (launch,), {}, (), ())
     target = Target(folder / "configs/k.yaml", folder / "captured/k")
     for path in (target.job.parent, target.folder):
         path.mkdir(parents=True, exist_ok=True)

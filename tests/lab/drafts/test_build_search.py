@@ -130,6 +130,7 @@ def test_a_stand_in_declares_the_classes_that_the_source_names(tmp_path: Path) -
     source += "template <class T> struct IsHalf { static constexpr bool value = false; };\n"
     source += "template <> struct IsHalf<half> { static constexpr bool value = true; Base::Inner inner; };\n"
     source += "template <class T> struct IsHalf<lib::Vector<T>> { static constexpr bool value = true; };\n"
+    source += "void copy() { cudaMemcpy(0, 0, 0, cudaMemcpyKind::cudaMemcpyDefault); }\n"
     source += "__global__ void k(int* x) { x[0] = IsHalf<int>::value; }\n"
     build = found(tmp_path, source, {})
     text = "namespace half_float { class half; }\nnamespace lib { template <class...> class Vector; }\n"
@@ -160,6 +161,7 @@ def test_a_header_that_kernels_need_has_no_stand_in(tmp_path: Path) -> None:
     build = found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", {".gitmodules": MODULES})
     assert (build.options.include, build.missing_header) == ((), "lib/a.h")
     assert "`git submodule update --init third_party/lib-core` brings it" in build.notes[0]
+    assert 'the source does not compile: src/k.cu:2: error: identifier "N" is undefined' in build.notes[0]
     assert not (tmp_path / "configs/stand_ins").exists()
 
 
@@ -178,8 +180,9 @@ def test_a_header_that_kernels_need_has_no_stand_in(tmp_path: Path) -> None:
             (
                 '#cmakedefine01 FAST\n#cmakedefine ODD @ODD@\n@MORE@\n#define V "v@V@"\n#cmakedefine01 A_GPU_CUDA\n'
                 "#cmakedefine WITH_CUDA\n#cmakedefine01 NO_CUDA\n#cmakedefine01 A_CUDA_GRAPHS\n"
+                "#define @PREFIX@_LIMIT @LIMIT@ULL\n"
             ),
-            "!FAST && sizeof(V) == 3 && A_GPU_CUDA && WITH_CUDA && !NO_CUDA && !A_CUDA_GRAPHS",
+            "!FAST && PREFIX_LIMIT == 0 && sizeof(V) == 3 && A_GPU_CUDA && WITH_CUDA && !NO_CUDA && !A_CUDA_GRAPHS",
         ),
     ],
 )
@@ -187,7 +190,7 @@ def test_a_header_is_made_from_what_the_build_makes_it_from(
     header: str, origin: str, contents: str, condition: str, tmp_path: Path
 ) -> None:
     source = f'#include "{header}"\n__global__ void k(int* x) {{ static_assert({condition}); x[0] = 1; }}\n'
-    build = found(tmp_path, source, {origin: contents})
+    build = found(tmp_path, source, {origin: contents, f"src/q/{Path(origin).name}": "#error another one\n"})
     assert build.missing_header == ""
     assert build.notes[0].startswith(f"NEEDED: {header}, which the build makes from {origin}: build the project")
     assert f"configs/stand_ins/{header} stands in for it and has " in build.notes[0]
@@ -256,3 +259,27 @@ def test_a_database_comes_before_build_files(tmp_path: Path) -> None:
     (tmp_path / "build/compile_commands.json").write_text("[]")
     with pytest.raises(UsageError, match=r"has no entry for src/k\.cu"):
         found(tmp_path, KERNEL, {}, commands=True)
+
+
+def test_macros_of_exports_that_nothing_defines_are_nothing(tmp_path: Path) -> None:
+    source = f"#include <lib_export.h>\n#include <a.h>\nLIB_API void f();\n{KERNEL.replace('int', 'One')}"
+    files = {
+        "src/a.h": "#define N 1\n#define OTHER_API\nstruct LIB_EXPORT One { int n; __device__ void operator=(int); };"
+    }
+    build = found(tmp_path, source, files)
+    assert build.options.defines == {"LIB_API": " ", "LIB_EXPORT": " "}
+    assert build.notes[0] == "NEEDED: -DLIB_API= is a guess: a header that the build makes defines it"
+
+
+def test_macros_that_another_file_of_the_clone_gives_the_compiler_are_guessed(tmp_path: Path) -> None:
+    source = "#include <a.h>\n__device__ Real f(Real x) { return x * WIDTH; }\n"
+    source += "__global__ void k(Real* x) { x[0] = f(x[1]) + DEPTH; }\n"
+    files = {
+        "src/a.h": "#ifdef CPU\ntypedef double Real;\n#elif defined(GPU)\ntypedef float Real;\n#endif\n",
+        "run/model.py": "DEEP = 1 << 2\nW_MAX = 768\nload(flags=[f'-DWIDTH={W_MAX}', f'-DDEPTH={DEEP}'])\n",
+        "make/Makefile": "all:\n\tnvcc -DGPU -DDEPTH=7 $(FLAGS) -o a a.cu\n",
+    }
+    build = found(tmp_path, source, files)
+    assert build.options.defines == {"GPU": "", "WIDTH": "768", "DEPTH": "7"}
+    assert build.missing_header == ""
+    assert build.notes[1] == "NEEDED: -DWIDTH=768 is a guess: run/model.py defines it, and the source asks for it"

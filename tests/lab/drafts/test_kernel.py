@@ -9,12 +9,29 @@ from gpuregress.lab.drafts import kernel
 from gpuregress.lab.drafts.compiled import CompiledKernel, compiled
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.build_options.options import BuildOptions
-from gpuregress.toolchain.cxx_declarations import Declaration
+from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 
 
 def test_template_parameters_get_their_defaults_or_a_choice() -> None:
     declared = Declaration("f", ("typename T", "int TILE = 64", "bool B"), (), 1)
     assert kernel.instantiate(declared) == ({"T": "float", "TILE": "64", "B": "true"}, "f<float, 64, true>")
+    declared = Declaration("f", ("class T", "int N", "class U = typename V<T>::T", "int M = 2 * N"), (), 1)
+    assert kernel.instantiate(declared)[1] == "f<float, 128, typename V<float>::T, 2 * 128>"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_extent"),
+    [("n", True), ("nrows", True), ("nx", True), ("n_nodes", True), ("norm", False), ("nonce", False), ("ndim", False)],
+)
+def test_names_of_counts_are_extents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, is_extent: bool
+) -> None:
+    monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
+    (tmp_path / "a.cu").write_text("")
+    pointer = CxxParameter("y", "float*", pointer=True, const=False)
+    declared = Declaration("f", (), (pointer, CxxParameter(name, "int", pointer=False, const=False)), 1)
+    job = yaml.safe_load("\n".join(kernel.KernelDraft(declared, tmp_path / "a.cu", tmp_path / "a.yaml").lines(())))
+    assert (name in job["parameters"]) == is_extent
 
 
 @pytest.mark.parametrize(("dtype", "fill"), [("bool", "choice"), ("uint8", "integers"), ("float64", "normal")])

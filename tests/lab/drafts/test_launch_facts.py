@@ -67,3 +67,20 @@ def test_guesses_that_would_multiply_are_smaller(tmp_path: Path) -> None:
     assert facts is not None
     assert facts.launch.grid is not None
     assert facts.launch.grid[0].number == 1024
+
+
+def test_the_launch_of_the_source_itself_and_the_constants_of_its_classes_are_taken(tmp_path: Path) -> None:
+    (tmp_path / "b.cu").write_text("__global__ void k(int *y);\nint main() { k<<<7, 8>>>(0); }\n")
+    source = tmp_path / "a.cu"
+    source.write_text(
+        "namespace a { struct Sizes { static constexpr int block = 3 * 32, grid = block / 2; };\n"
+        "__global__ void k(int *y) { y[0] = Sizes::grid; } }\nusing namespace a;\n"
+        "void run(int *y) { if (y) k<<<Sizes::grid, a::Sizes::block>>>(y); }\n"
+    )
+    found = launch_facts.HostProgram(source)
+    facts = found.facts(found.kernels[0])
+    assert facts is not None
+    assert facts.launch.grid is not None
+    assert facts.launch.block is not None
+    sizes = [facts.launch.grid[0], facts.launch.block[0]]
+    assert [(size.number, size.is_known) for size in sizes] == [(48, True), (96, True)]

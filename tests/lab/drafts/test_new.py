@@ -161,7 +161,7 @@ def test_host_code_that_cannot_be_read_is_told(project: Project, monkeypatch: py
     assert made.path.is_file()
 
 
-@pytest.mark.parametrize("name", ["k #1.cu", "a: [b].cu", "-x.cu", "aux.cu", "ü.cu", f"{'long' * 30}.cu"])
+@pytest.mark.parametrize("name", ["k #1.cu", "a: [b].cu", "-x.cu", "aux.cu", "ü.cu", "k.cu.cc", f"{'long' * 30}.cu"])
 def test_a_file_with_an_odd_name_has_a_valid_job(project: Project, name: str) -> None:
     path = project.root / name
     path.write_text(f"{SOURCES['plain']}\nint main() {{ float *x; f<<<1, 64>>>(x, x, 2.0f, 64); }}\n")
@@ -226,7 +226,11 @@ def test_a_kernel_without_a_result_has_no_job(project: Project) -> None:
         ("a.cu", b" \n", "a.cu is empty: there is nothing to test"),
         ("a.cu", b"\x7fELF\0\1", "a.cu is not text (it has a byte 0)"),
         ("a.cu", "__global__ void f(int *x) {}".encode("utf-16"), "a.cu is UTF-16, which the compiler does not read"),
-        ("a.txt", b"__global__ void f(int *x) {}", "a.txt cannot be the source of a job: name a .cu or .cuh file"),
+        (
+            "a.txt",
+            b"__global__ void f(int *x) {}",
+            "a.txt cannot be the source of a job: name a file in CUDA C++ (.cu ",
+        ),
         ("a.cuh", b"struct A { int a; };", "there is nothing to test; name the file that defines the kernels"),
         (
             "a.cu",
@@ -442,3 +446,16 @@ def test_a_macro_without_parameters_may_launch_a_kernel(tmp_path: Path) -> None:
     (launch,) = yaml.safe_load(draft.path.read_text())["launches"]
     assert draft.is_launched
     assert launch["kernel"] in ("f<64>", "f<32>")
+
+
+def test_macros_that_are_branches_of_a_condition_may_launch_a_kernel(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text(
+        "#define CALL_IF(M, N) \\\n  else if (m == M && n == N) { f<M, N><<<n, 32>>>(y); }\n"
+        "template <int M, int N> __global__ void f(float *y) { if (N == 3) y[threadIdx.x] = M; }\n"
+        "void run(float *y, int m, int n) {\n  if (false) {}\n  CALL_IF(2, 3)\n  CALL_IF(4, 3)\n  else m = 0;\n}\n"
+    )
+    project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+    (draft,) = new.draft_kernels(project, source)
+    (launch,) = yaml.safe_load(draft.path.read_text())["launches"]
+    assert launch["kernel"] in ("f<2, 3>", "f<4, 3>")

@@ -17,13 +17,15 @@ TEXT = """#include <vector>
 typedef float real;
 namespace n { struct P { real x, y; }; }
 struct Body { n::P pos; int id; bool on; };
-struct Link { Link *next; int value; };
+struct Inner { double x; };
+struct Link { Link *next; int value; Inner *inner; };
 class Hidden { int a; public: int b; __host__ __device__ Hidden() {} };
 struct HostOnly { std::vector<int> v; };
 __global__ void k(Body *b, Link *l, Hidden *h, real *v) { b->id = l->value + h->b; }
 int main() {
     int n = 10; Body *b; Link *l; HostOnly *o;
     cudaMalloc(&b, n * sizeof(Body)); cudaMalloc(&l, n * sizeof(Link)); o = (HostOnly *)malloc(sizeof(HostOnly));
+    Inner *i = (Inner *)malloc(sizeof(Inner));
     k<<<1, n>>>(b, l, 0, 0);
 }
 """
@@ -33,14 +35,14 @@ def test_sizes_and_members_are_those_of_the_compiler(tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
     source.write_text(TEXT)
     found = HostProgram(source)
-    assert found.types.sizes == {"Body": 16, "Link": 16, "Hidden": 8}
+    assert found.types.sizes == {"Body": 16, "Link": 24, "Hidden": 8, "Inner": 8}
     assert found.types.dtype("Body") == "{pos_x:float32,pos_y:float32,id:int32,on:bool}"
     assert found.types.dtype("real") == "float32"
-    assert found.types.layouts["Link"].pointers == ("next",)
+    assert found.types.layouts["Link"].pointers == ("next", "inner")
     facts = found.facts(found.kernels[0])
     assert facts is not None
     sizes = [one.memory.bytes.number for one in facts.launch.arguments[:2]]  # type: ignore[union-attr]
-    assert sizes == [160, 160]
+    assert sizes == [160, 240]
 
 
 def test_nothing_is_compiled_where_nothing_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from gpuregress.jobs.spec import load
 from gpuregress.lab.experiment import RunOptions
 from gpuregress.lab.fuzzing import findings
 from gpuregress.lab.fuzzing.candidates import Candidate, EdgeContents, Space
-from gpuregress.lab.fuzzing.findings import Confirmation, FindingWriter, FuzzTrials, PlannedInput, Tried
+from gpuregress.lab.fuzzing.findings import FindingWriter, FuzzTrials, PlannedInput, Tried
 from gpuregress.lab.shrinking.trials import Failure, JobFolder, failure_of
 from gpuregress.store import project
 from gpuregress.store.project import find
@@ -72,12 +73,12 @@ def test_only_the_same_kind_of_failure_confirms(fake_shop: Workshop, tmp_path_fa
     folder = JobFolder(find(fake_shop.root), path, RunOptions("cpu"), scratch / "runs", coverage=True)
     target = fake_shop.root / "configs/fuzz"
     job = {**load.load_file(path).document.data, "job": "scale-fuzz-1", "source": "../../kernels/scale.cu"}
-    confirmation = Confirmation(folder, target)
+    again = partial(findings.fails_again, folder, target)
     kind = Failure("differ", sides=(("out", "check"),))
-    assert confirmation.fails({**job, "checks": {"out": [{"range": [0, 1]}]}}, kind)
-    assert not confirmation.fails({**job, "checks": {"out": [{"range": [0, 1]}]}}, Failure("fault", "trap"))
-    assert not confirmation.fails(job, kind)
-    assert not confirmation.fails({**job, "source": 3}, kind)
+    assert again({**job, "checks": {"out": [{"range": [0, 1]}]}}, kind)
+    assert not again({**job, "checks": {"out": [{"range": [0, 1]}]}}, Failure("fault", "trap"))
+    assert not again(job, kind)
+    assert not again({**job, "source": 3}, kind)
     assert not target.exists()
     assert not folder.runs.exists()
 

@@ -24,13 +24,15 @@ from tests.lab.host_programs.launched import KERNEL, launches
         ("cudaDeviceProp p; if (n > p.maxGridSize[1]) n = 8;", 4, True),
         ("n = sizeof(Unknown);", 4, False),
         ("n = sizeof(float4);", 16, True),
+        ("n = sizeof(of::real);", 8, True),
         ("float a[2][probe()]; n = sizeof(a) / 4;", 2, False),
     ],
 )
 def test_what_depends_on_an_unknown_condition_is_a_guess(
     tmp_path: Path, statements: str, number: int, *, is_known: bool
 ) -> None:
-    text = f"int main(int argc, char **argv) {{ float *y; int n = 4; {statements} k<<<n, 32>>>(y, y, n); }}\n"
+    text = "namespace of { using real = double; }\n"
+    text += f"int main(int argc, char **argv) {{ float *y; int n = 4; {statements} k<<<n, 32>>>(y, y, n); }}\n"
     (launch,) = launches(tmp_path, KERNEL + text)
     assert launch.grid is not None
     assert (launch.grid[0].number, launch.grid[0].is_known) == (number, is_known)

@@ -19,8 +19,8 @@ from gpuregress.judge import verdict
 from gpuregress.lab import calibrate
 from gpuregress.lab.calibrate import Calibration, Proposal
 from gpuregress.lab.mutating import mutate
+from gpuregress.lab.mutating.campaign import Campaign, MutateRequest, MutationReport, tolerance_advice
 from gpuregress.lab.mutating.mutants import Edit, Mutant
-from gpuregress.lab.mutating.mutate import Campaign, MutateRequest, MutationReport
 from gpuregress.lab.mutating.programs import Variation
 from gpuregress.lab.mutating.subject import NothingNoticed
 from gpuregress.lab.mutating.survivors import RACE
@@ -96,7 +96,7 @@ def test_every_mutant_has_its_result_and_its_reason(small: Workshop) -> None:
 def test_a_race_that_only_the_check_finds_survives(tmp_path: Path) -> None:
     subject, file = subject_of(tmp_path), str(tmp_path / "k.cu")
     removed = Mutant("barrier-removed", file, 1, "f();", ";", (Edit(0, 4, ";"),))
-    campaign = Campaign(subject, [removed, removed, removed], {file: "f();\n"}, lambda _event: None)
+    campaign = Campaign(subject, [removed, removed, removed], {file: "f();\n"})
     campaign._on_checked(0, TrialResult("survived"), TrialResult("killed", "k/1", "fault", "on x[1]", RACE))
     campaign._on_checked(1, TrialResult("survived"), TrialResult("survived"))
     campaign._on_result(2, TrialResult("killed", "k/1", "differ", "1 of 9 differ"))
@@ -150,7 +150,7 @@ def begun(
     subject = replace(subject, cases=tuple(replace(case, expect_fault=expect_fault) for case in subject.cases))
     probe = (Edit(0, 0, "__trap(); "),)
     chosen = [Mutant(name, file, 1, "f", "g", (Edit(0, 1, "g"),), (probe,)) for name in operators]
-    campaign = Campaign(subject, chosen, {file: "f\n"}, lambda _event: None)
+    campaign = Campaign(subject, chosen, {file: "f\n"})
     campaign.begin(trials, results or FakeResults(), request or MutateRequest())  # type: ignore[arg-type]
     return campaign, trials
 
@@ -227,7 +227,7 @@ def test_results_that_are_known_are_taken_unless_all_is_tried_again(
         while trials.more():
             pass
     assert {*trials.added} == {*tried}
-    assert campaign._cached == len(campaign.results) == (known and not fresh)
+    assert campaign._cached == campaign.progress[0] == (known and not fresh)
 
 
 def test_when_the_time_is_over_no_further_mutant_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,8 +263,8 @@ def test_a_tolerance_that_lets_most_mutants_live_is_told(tmp_path: Path, monkeyp
     subject = replace(subject, verdicts={case.name: passed})
     tolerated, other = TrialResult("survived", changed=(case.name,)), TrialResult("survived")
     killed = [TrialResult("killed")] * 9
-    assert mutate.tolerance_advice(subject, [tolerated, other, *killed], lambda _event: None) == ()
-    assert mutate.tolerance_advice(subject, [tolerated, tolerated, other, *killed], lambda _event: None) == (
+    assert tolerance_advice(subject, [tolerated, other, *killed], lambda _event: None) == ()
+    assert tolerance_advice(subject, [tolerated, tolerated, other, *killed], lambda _event: None) == (
         "2 of 3 survivors change bits of the results within the tolerance.",
         "The unchanged results use at most 0.031 of it.",
         "The tightest rules that repeats and other orders of the blocks allow:",
@@ -298,9 +298,9 @@ def test_results_are_not_lost_where_no_tolerance_can_be_told(
     monkeypatch.setattr(calibrate, "calibrate", fails)
     subject, file = subject_of(tmp_path), str(tmp_path / "k.cu")
     added = Mutant("constant", file, 1, "1", "2", (Edit(0, 1, "2"),))
-    campaign = Campaign(subject, [added], {file: "1\n"}, lambda _event: None)
+    campaign = Campaign(subject, [added], {file: "1\n"})
     campaign._on_result(0, TrialResult("survived", changed=("k",)))
-    report = campaign.report(1, 0, 1.0, campaign.tolerance())
+    report = campaign.report(1, 0, 1.0, campaign.tolerance(ignore))
     assert (report.tolerance, report.interrupted, len(report.survived)) == (lines, is_interrupted, 1)
 
 

@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 
 from gpuregress.execution.workers.pool import WorkerPool
-from gpuregress.foundation.errors import Interrupted, UsageError
+from gpuregress.foundation.errors import GpuregressError, Interrupted, UsageError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Task
 from gpuregress.gpu.records import replace
 from gpuregress.judge.user_code import UserCodeProcess
 from gpuregress.lab.mutating import turns
-from gpuregress.lab.mutating.mutate import MutateRequest
+from gpuregress.lab.mutating.campaign import MutateRequest
 from gpuregress.lab.mutating.programs import Variation
 from gpuregress.lab.mutating.subject import Subject
 from gpuregress.lab.mutating.trials import MutantTrials, TrialResult
-from gpuregress.lab.mutating.turns import JobTurns, Turns
+from gpuregress.lab.mutating.turns import Turns
+from gpuregress.session.events import Advanced, Event, ignore
 from tests.lab.mutating import test_trials
 from tests.lab.mutating.test_trials import FakeCrew, done
 
@@ -32,12 +33,16 @@ class FakeCampaign:
     """Tries mutants 0 to count - 1; `error` is raised by its first result."""
 
     def __init__(self, subject: Subject, count: int, error: UsageError | None = None) -> None:
-        self.subject, self.left, self.error = subject, iter(range(count)), error
+        self.subject, self.left, self.refusal = replace(subject, cases=subject.cases[:1]), iter(range(count)), error
         self.results: list[TrialResult] = []
+        self.trials: MutantTrials | None = None
+        self.error: GpuregressError | None = None
+        self.spent_s = 0.0
+        self.progress = 0, count
 
-    def begin(self, trials: MutantTrials, _results: object, request: MutateRequest) -> MutantTrials:
+    def begin(self, trials: MutantTrials, _results: object, request: MutateRequest) -> None:
+        self.trials = trials
         trials.follow(lambda: not request.is_late and self._next(trials))
-        return trials
 
     def _next(self, trials: MutantTrials) -> bool:
         number = next(self.left, None)
@@ -48,8 +53,8 @@ class FakeCampaign:
         return True
 
     def _take(self, result: TrialResult) -> None:
-        if self.error is not None:
-            raise self.error
+        if self.refusal is not None:
+            raise self.refusal
         self.results.append(result)
 
 
@@ -59,12 +64,10 @@ Make = Callable[..., Turns]
 @pytest.fixture
 def make(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     monkeypatch.setattr(turns, "ResultCache", lambda _subject: None)
-    one_case = replace(subject, cases=subject.cases[:1])
     with StopSignal() as stop, UserCodeProcess(stop) as user:
 
         def made(*campaigns: Any, until: float = 1e18) -> Turns:
-            jobs = [JobTurns(one_case, 9, campaign) for campaign in campaigns]
-            return Turns(jobs, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user, MutateRequest(until=until))
+            return Turns(campaigns, FakeCrew(tmp_path / "ptx"), tmp_path / "scratch", user, MutateRequest(until=until))
 
         yield made
 
@@ -100,9 +103,9 @@ def test_a_job_that_may_begin_nothing_leaves_the_room_to_others(make: Make, subj
     """It waits for the result of the kernels that do nothing."""
 
     class Waiting(FakeCampaign):
-        def begin(self, trials: MutantTrials, _results: object, _request: MutateRequest) -> MutantTrials:
+        def begin(self, trials: MutantTrials, _results: object, _request: MutateRequest) -> None:
+            self.trials = trials
             self._next(trials)
-            return trials
 
     feed = make(Waiting(subject, 1), FakeCampaign(subject, 3))
     names = [*taken(feed, 4), *taken(feed, 4)]
@@ -114,22 +117,37 @@ def test_an_interrupt_ends_all_turns(subject: Subject, tmp_path: Path, monkeypat
         raise Interrupted("interrupted")
 
     monkeypatch.setattr(WorkerPool, "run", stopped)
-    assert turns.run([], time.monotonic() + 9, tmp_path, lambda _event: None)
+    assert turns.run([], MutateRequest(), tmp_path, ignore)
     monkeypatch.setattr(WorkerPool, "run", lambda *_arguments: iter(()))
-    assert not turns.run([], time.monotonic() + 9, tmp_path, lambda _event: None)
+    assert not turns.run([], MutateRequest(), tmp_path, ignore)
+
+
+def test_the_progress_is_that_of_all_jobs(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaigns: Any = FakeCampaign(subject, 2), FakeCampaign(subject, 3)
+
+    def one_result(*_arguments: object) -> Iterator[object]:
+        campaigns[1].progress = 1, 3
+        campaigns[1].listen("killed: `f` → `g`")
+        return iter(())
+
+    monkeypatch.setattr(WorkerPool, "run", one_result)
+    events: list[Event] = []
+    turns.run(campaigns, MutateRequest(), tmp_path, events.append)
+    assert events == [Advanced(1, 5, "killed: `f` → `g`")]
 
 
 def test_after_the_sample_the_job_that_took_least_is_next(
     make: Make, subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "SAMPLE", 1)
-    feed = make(FakeCampaign(subject, 9), FakeCampaign(subject, 9))
+    campaigns = FakeCampaign(subject, 9), FakeCampaign(subject, 9)
+    feed = make(*campaigns)
     names = taken(feed, 4)
-    before = [one.trials.begun for one in feed.jobs if one.trials is not None]
+    before = [campaign.trials.begun for campaign in campaigns if campaign.trials is not None]
     for name in names:
         feed.settle(done(name, seconds=5.0 if name.startswith("0") else 1.0))
     taken(feed, 4)
-    after = [one.trials.begun for one in feed.jobs if one.trials is not None]
+    after = [campaign.trials.begun for campaign in campaigns if campaign.trials is not None]
     assert before[0] == before[1] == after[0] < after[1]
 
 
@@ -140,7 +158,7 @@ def test_the_error_of_one_job_ends_its_turns_alone(make: Make, subject: Subject)
     for name in names:
         feed.settle(done(name))
     assert all(name.startswith("1") for name in taken(feed, 2)), "it has no turn any more"
-    assert str(feed.jobs[0].error) == "idle kernels pass"
+    assert str(first.error) == "idle kernels pass"
     assert len(second.results) == 1
     assert feed.is_over
 

@@ -11,9 +11,9 @@ from gpuregress.foundation import dtypes
 from gpuregress.foundation.errors import StorageError
 from gpuregress.foundation.records import Buffer, Case, CaseSettings, Launch, Rule, Source
 from gpuregress.session.runs import disk_space, run_folders
-from gpuregress.store.dumps import writer
+from gpuregress.store.dumps import run_names, writer
 from gpuregress.store.project import Project
-from gpuregress.store.settings import Settings
+from gpuregress.store.settings import SettingsSpec
 from tests.session.runs.test_retention import made
 
 MEGABYTE = 1 << 20
@@ -90,7 +90,7 @@ def test_old_runs_go_only_where_that_makes_enough_room(project: Project, disk: C
     disk(60)
     with pytest.raises(StorageError, match="too little space"):
         disk_space.require(project, [case("j", 4 * MEGABYTE)])
-    assert len(run_folders.every(project.runs)) == 4
+    assert len(run_names.every(project.runs)) == 4
     notes = disk_space.require(project, [case("j", 2 * MEGABYTE)])
     assert notes == ("the disk is short of space: 2 old runs were removed",)
 
@@ -143,4 +143,4 @@ def test_every_launch_has_its_dumps(project: Project, disk: Callable[[int], None
     every = case("j", MEGABYTE, launches=launches, settings=CaseSettings(dump_every_launch=True))
     with pytest.raises(StorageError, match=r"about 80\.0 MiB"):
         disk_space.require(project, [every])
-    assert project.settings == Settings()
+    assert project.settings == SettingsSpec()

@@ -14,6 +14,7 @@ from gpuregress.session.nightly import NightTerms
 from gpuregress.session.run_request import RunRequest
 from gpuregress.session.runs import journal, recording, results, run_folders
 from gpuregress.session.runs.recording import earlier_part
+from gpuregress.store.dumps import run_names
 from tests import fakes
 from tests.session.bench import Bench, words
 from tests.session.selections import CPU, GPU
@@ -146,7 +147,7 @@ def test_cases_that_came_since_are_run_and_those_that_are_gone_have_no_verdict(b
 
 def test_only_the_last_runs_are_kept(bench: Bench) -> None:
     names = [bench.run(fakes.case("double")).run for _ in range(5)]
-    kept = [folder.name for folder in run_folders.every(bench.project.runs)]
+    kept = [folder.name for folder in run_names.every(bench.project.runs)]
     assert len(kept) == 3
     assert names[-1] in kept
 

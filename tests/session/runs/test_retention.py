@@ -12,15 +12,16 @@ from gpuregress.foundation.records import RunSummary, Status, Verdict
 from gpuregress.session import missing_cases
 from gpuregress.session.missing_cases import LastNight
 from gpuregress.session.runs import journal, retention, run_folders
+from gpuregress.store.dumps import run_names
 from gpuregress.store.history import History
 from gpuregress.store.project import Project
-from gpuregress.store.settings import Settings
+from gpuregress.store.settings import RetentionSpec, SettingsSpec
 
 MEGABYTE = 1 << 20
 
 
 def project(root: Path, keep: int) -> Project:
-    return Project(root, root / "configs", root / "baselines", root, Settings(keep_runs=keep))
+    return Project(root, root / "configs", root / "baselines", root, SettingsSpec(retention=RetentionSpec(runs=keep)))
 
 
 def made(runs: Path, name: str, words: dict[str, Status] | None = None, *, finished: bool = True) -> Path:
@@ -37,7 +38,7 @@ def runs_of(root: Path, *each: dict[str, Status]) -> list[str]:
 
 
 def left(runs: Path) -> list[str]:
-    return [folder.name for folder in run_folders.every(runs)]
+    return [folder.name for folder in run_names.every(runs)]
 
 
 def test_only_the_last_ones_stay_and_what_still_runs(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def filled(runs: Path, name: str, megabytes: int) -> Path:
 
 
 def bounded(root: Path, *, seconds: float | None = None, size: int | None = None, keep: int = 30) -> Project:
-    settings = Settings(keep_runs=keep, keep_seconds=seconds, keep_bytes=size)
+    settings = SettingsSpec(retention=RetentionSpec(runs=keep, age=seconds, size=size))
     return Project(root, root / "configs", root / "baselines", root, settings)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from gpuregress.foundation.errors import NothingToDo, StorageError, UsageError
 from gpuregress.session.runs import journal, run_folders
+from gpuregress.store.dumps import run_names
 
 NOW = datetime(2026, 11, 20, 2, 0, 0, tzinfo=UTC)
 
@@ -30,7 +31,7 @@ def created(runs: Path) -> Path:
 
 def test_names_say_when_and_sort_as_the_runs_were_made(tmp_path: Path) -> None:
     names = [created(tmp_path).name for _ in range(30)]
-    assert names == [folder.name for folder in run_folders.every(tmp_path)]
+    assert names == [folder.name for folder in run_names.every(tmp_path)]
     assert len(set(names)) == 30
     assert all(name.startswith("20261120T020000Z-") and len(name) == 21 for name in names)
 
@@ -53,7 +54,7 @@ def test_latest_is_moved_in_one_step(tmp_path: Path) -> None:
     run_folders.point_latest(tmp_path, one)
     run_folders.point_latest(tmp_path, two)
     assert (tmp_path / "latest").resolve() == two
-    assert run_folders.find(tmp_path) == two
+    assert run_names.find(tmp_path) == two
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "20261120T020000Z-0001",
         "20261120T020000Z-0002",
@@ -69,17 +70,17 @@ def test_something_else_called_latest_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_run_is_found_by_its_name_beginning_or_end(tmp_path: Path) -> None:
     one, two = made(tmp_path, "20261120T020000Z-0001"), made(tmp_path, "20261121T020000Z-0002")
-    assert run_folders.find(tmp_path, "20261120") == one
-    assert run_folders.find(tmp_path, "0002") == two
+    assert run_names.find(tmp_path, "20261120") == one
+    assert run_names.find(tmp_path, "0002") == two
     with pytest.raises(UsageError, match="2 runs"):
-        run_folders.find(tmp_path, "2026112")
+        run_names.find(tmp_path, "2026112")
     with pytest.raises(UsageError, match="no run"):
-        run_folders.find(tmp_path, "x")
+        run_names.find(tmp_path, "x")
 
 
 def test_no_run_is_nothing_to_do(tmp_path: Path) -> None:
     with pytest.raises(NothingToDo):
-        run_folders.find(tmp_path / "runs")
+        run_names.find(tmp_path / "runs")
 
 
 def test_a_new_run_has_its_journal_from_the_start_and_a_discarded_one_leaves_nothing(tmp_path: Path) -> None:
@@ -92,23 +93,23 @@ def test_a_new_run_has_its_journal_from_the_start_and_a_discarded_one_leaves_not
     writer.close()
     assert journal.read(folder).state == "cut short"
     run_folders.discard(tmp_path, folder, one)
-    assert run_folders.latest(tmp_path) == one
-    assert run_folders.every(tmp_path) == (one,)
+    assert run_names.latest(tmp_path) == one
+    assert run_names.every(tmp_path) == (one,)
 
 
 def test_a_discarded_run_takes_latest_from_no_other(tmp_path: Path) -> None:
     before, folder, newer = made(tmp_path, "20261119T020000Z-0001"), created(tmp_path), created(tmp_path)
     run_folders.point_latest(tmp_path, newer)
     run_folders.discard(tmp_path, folder, before)
-    assert run_folders.latest(tmp_path) == newer
-    assert set(run_folders.every(tmp_path)) == {before, newer}
+    assert run_names.latest(tmp_path) == newer
+    assert set(run_names.every(tmp_path)) == {before, newer}
 
 
 def test_latest_stays_with_a_newer_run_that_goes_on(tmp_path: Path) -> None:
     older, newer = created(tmp_path), created(tmp_path)
     run_folders.point_latest(tmp_path, newer)
     run_folders.point_latest_if_over(tmp_path, older)
-    assert run_folders.latest(tmp_path) == newer
+    assert run_names.latest(tmp_path) == newer
     assert journal.close_cut_short(journal.read(newer), journal.JournalEnd("finished", 1.0, 0, (), ""))
     run_folders.point_latest_if_over(tmp_path, older)
-    assert run_folders.latest(tmp_path) == older
+    assert run_names.latest(tmp_path) == older

@@ -53,7 +53,7 @@ define-macros = [["OTHER", "1"]]
     "Makefile": """
 TOP := .
 NVCCFLAGS = -O3 -I$(TOP)/include -I src \\
-  -DALL=1 -I$(CUDA_HOME)/include -std=c++20
+  -DALL=1 -I$(CUDA_HOME)/include -I/usr/include -isystem /usr/local/include/ -std=c++20
 ifeq ($(FAST),1)
 NVCCFLAGS += -DFAST=1 -Iextra
 endif
@@ -135,6 +135,43 @@ def test_flags_of_nvcc_in_variables_of_cmake_are_read(tmp_path: Path) -> None:
     (taken,) = build_files.options_for(tmp_path / "a.cu")
     assert taken.defines == {"SPACE": "mine"}
     assert taken.left_out == {build_files.CONDITION: ("-DFAST=1",)}
+
+
+def test_conditions_on_options_have_their_defaults(tmp_path: Path) -> None:
+    for name in (".git/HEAD", "cmake/options.cmake", "src/CMakeLists.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "cmake/options.cmake").write_text('option(WITH_X "x" ON)\noption(WITH_Y "not y")\n')
+    (tmp_path / "CMakeLists.txt").write_text('set(SINGLE OFF CACHE BOOL "s")\nif(A)\nset(B ON)\nendif()\n')
+    taken = [
+        "if(WITH_X)",
+        "if(NOT WITH_Y AND NOT WIN32)",
+        "if(A OR WITH_X)",
+        "if(SINGLE)\nelse()",
+        "if(P_ENABLE_CUDA)",
+        "if(SINGLE)\nelseif(WITH_X)",
+        "if(WITH_X)\nif(UNIX)\nendif()",
+    ]
+    left = [
+        "if(A)",
+        "if(A AND WITH_X)",
+        "if(B)",
+        "if(WITH_X)\nelse()",
+        "if(A)\nelseif(WITH_X)",
+        "if(X STREQUAL 1)",
+        "if()",
+        "if(WITH_X)\nelseif(WITH_X)\nelse()",
+        "foreach(X a b)\nif(WITH_X)\nendif()",
+        "else()\nif(A)",
+    ]
+    blocks = []
+    for number, condition in enumerate((*taken, *left)):
+        end = "endforeach" if "foreach" in condition else "endif"
+        blocks.append(f"{condition}\nadd_definitions(-DN{number})\n{end}()\n")
+    (tmp_path / "src/CMakeLists.txt").write_text("".join(blocks))
+    (options,) = build_files.options_for(tmp_path / "src/a.cu")
+    assert list(options.defines) == [f"N{number}" for number in range(len(taken))]
+    assert len(options.left_out[build_files.CONDITION]) == len(left)
 
 
 def test_a_copy_of_the_headers_of_cuda_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

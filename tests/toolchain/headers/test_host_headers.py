@@ -55,6 +55,7 @@ def test_a_shim_has_what_the_texts_use_of_the_libraries() -> None:
     [
         ("float x;", ""),
         ("std::sqrt(x) + uint8_t(1)", "#include <cmath>\n#include <stdint.h>\n"),
+        ("std::max(x, std::numeric_limits<int>::min())", "#include <algorithm>\n#include <limits>\n"),
         ("typedef int8_t byte;", "#include <stdint.h>\n"),
         ("typedef unsigned long uint64_t;", ""),
         ("#define int8_t char", ""),
@@ -86,6 +87,7 @@ __global__ void k(float* x) { x[0] = std::numeric_limits<float>::max(); }
 
 TORCH = """\
 #include <torch/extension.h>
+#include <ATen/cuda/Atomic.cuh>
 #include <ATen/cuda/CUDAContext.h>
 template <typename T>
 __global__ void scale(torch::PackedTensorAccessor32<T, 2, torch::RestrictPtrTraits> x, const at::Half* h) {
@@ -252,7 +254,10 @@ def test_thrust_s_pointers_and_iterators_are_names_of_device_code(write: Write) 
     #include <thrust/device_vector.h>
     #include <thrust/execution_policy.h>
     #include <thrust/functional.h>
+    #include <thrust/system/cuda/experimental/pinned_allocator.h>
     #include <string>
+    template <class T> using pinned = thrust::host_vector<T, thrust::cuda::experimental::pinned_allocator<T>>;
+    struct Buffers { pinned<int>* host; int* data; __device__ int first() { return *data; } };
     template <class T> __device__ thrust::device_ptr<T> begin(T* x);
     template <class T, class = decltype(thrust::raw_pointer_cast((T*)0))> struct View { T* data; };
     template <class F, class I> __device__ thrust::transform_iterator<F, I> mapped(I x, F f) {
@@ -312,3 +317,12 @@ def test_kernels_of_torch_s_types_compile(write: Write) -> None:
     names = ("scale<float>", "scale<double>", "scale<at::Half>", "scale<c10::BFloat16>")
     compiled = nvrtc.compile_source(write(TORCH, kernels=names), TORCH)
     assert set(compiled.kernels) == set(names)
+
+
+def test_functions_of_torch_s_headers_for_kernels_are_in_these_headers_only(write: Write) -> None:
+    text = "#include <torch/extension.h>\n#include <cuda.h>\ntemplate <typename T>\n"
+    text += (
+        "__device__ T WARP_SHFL_XOR(T x, int lanes, int width = warpSize) { return __shfl_xor_sync(~0u, x, lanes); }\n"
+    )
+    text += "__global__ void k(float* x) { x[0] = WARP_SHFL_XOR(x[0], 1); }\n"
+    assert ".entry" in nvrtc.compile_source(write(text), text).ptx

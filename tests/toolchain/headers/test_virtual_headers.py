@@ -86,3 +86,21 @@ def test_a_header_of_the_project_wins_over_ours(write: Write) -> None:
     write("#define OURS 41\n", "limits.h")
     text = "#include <limits.h>\n__global__ void k(int* x) { x[0] = OURS; }"
     assert ", 41;" in _compile(write, text, kernels=("k",)).ptx
+
+
+def test_mathematical_functions_promote_their_arguments_as_gnus_library(write: Write) -> None:
+    text = """struct Dual { float x; };
+    __device__ Dual sqrt(Dual d);
+    template <class T> __device__ Dual pow(Dual d, T n);
+    __device__ float hypot(short x, short y);
+    __global__ void k(float* y, float f, double d, int i, unsigned u, short s) {
+        static_assert(sizeof(sqrt(i)) == 8 && sizeof(floor(u)) == 8 && sizeof(exp(f)) == 4 && sizeof(log(d)) == 8);
+        static_assert(sizeof(pow(f, d)) == 8 && sizeof(pow(2, u)) == 8 && sizeof(pow(f, f)) == 4);
+        static_assert(sizeof(atan2(i, f)) == 8 && sizeof(fmod(f, f)) == 4 && sizeof(fmax(f, d)) == 8);
+        static_assert(sizeof(sqrt(Dual())) == 4 && sizeof(pow(Dual(), i)) == 4 && sizeof(hypot(s, s)) == 4);
+        static_assert(sizeof(std::pow(f, u)) == 8 && sizeof(std::sqrt(s)) == 8 && sizeof(std::floor(f)) == 4);
+        y[0] = sqrt(i) + pow(f, u) + std::hypot(f, d);
+    }
+    """
+    ptx = nvrtc.compile_source(write(text), text).ptx
+    assert "sqrt.rn.f64" in ptx

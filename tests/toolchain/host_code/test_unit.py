@@ -102,6 +102,31 @@ def test_members_of_the_host_are_dropped_before_their_class(tmp_path: Path) -> N
     assert not built.drop({(tmp_path / "k.cu", 2)})
 
 
+def test_macros_that_make_functions_of_the_host_too_are_expanded_in_their_lines(tmp_path: Path) -> None:
+    define = "#define MAKE(name) __global__ void name##_k() {} void name() { name##_k<<<1, 1>>>(); }"
+    again = define.replace("MAKE", "AGAIN")
+    two = f"#ifdef A\n{again}\n#else\n#define AGAIN(name)\n#endif\nAGAIN(two)\n"
+    k = f"{define}\nMAKE(\n  one)\nstruct Host {{ Unknown x; }};\n{two}"
+    built = builder(tmp_path, k=k)
+    assert built.drop({(tmp_path / "k.cu", 4)})
+    assert built.drop({(tmp_path / "k.cu", line) for line in (2, 4, 10)})
+    lines = built.unit().text.split("\n")
+    assert lines[0] == define
+    assert lines[1].split() == ["__global__", "void", "one_k()", "{}"]
+    assert [line.strip() for line in (lines[2], lines[3], lines[9])] == ["", "", "AGAIN(two)"]
+    assert not built.drop({(tmp_path / "k.cu", 10)})
+
+
+def test_macros_before_what_the_grammar_misreads_are_expanded(tmp_path: Path) -> None:
+    k = "#define KIND(n) __device__ static int kind() { return n; }\n"
+    k += "struct S : Base {\n  KIND(4)\n\n  S()\n  : Base(1) {}\n"
+    k += "  __device__ int f();\n};\n__global__ void k(S* s) {}\n"
+    built = builder(tmp_path, k=k)
+    assert "  S()" in built.unit().text
+    assert built.drop({(tmp_path / "k.cu", 5)})
+    assert "  __host__ __device__ S()" in built.unit().text
+
+
 def test_a_file_included_within_a_declaration_is_left_as_it_is(tmp_path: Path) -> None:
     k = '__global__ void k(int* o)\n{\n#include "a.h"\n}\nint main() {}\n'
     unit = builder(tmp_path, k=k, a='o[0] = 1;\n#include "b.h"\n', b="f(1);\n").unit()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.functions.register_values import local_registers
+from gpuregress.virtual_gpu.builder.register_values import local_registers
 from tests.virtual_gpu.analysis.kernels import graph
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.structured import I32
 from gpuregress.virtual_gpu.builder.translation_unit import Unit, variable_facts
 from gpuregress.virtual_gpu.ptx.modifiers import lay_out
 from gpuregress.virtual_gpu.ptx.parser import parse
@@ -71,22 +69,6 @@ def test_functions_have_addresses_and_tables_numbers() -> None:
     unit = Unit(parse(PTX), None)
     assert unit.function_address("helper") != unit.function_address("k")
     assert [unit.table_number(name) for name in ("ex2", "rcp_0", "ex2")] == [0, 1, 0]
-
-
-def test_a_large_subroutine_is_not_inlined_where_many_places_call_it() -> None:
-    def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        value = given[0]
-        for number in range(80):
-            value = b.mul(value, b.add(value, I32(number)))
-        return value
-
-    unit = Unit(parse(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }"))
-    small = [unit.subroutine("small", I32, (I32,), lambda _, given: given[0]) for _ in range(20)]
-    large = [unit.subroutine("large", I32, (I32,), build) for _ in range(15)]
-    assert "noinline" not in large[0].attributes
-    unit.subroutine("large", I32, (I32,), build)
-    assert "noinline" in large[0].attributes
-    assert "noinline" not in small[0].attributes
 
 
 FRAME_PTX = """.version 8.0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gpuregress.foundation.errors import InfeasibleSource, UnsupportedError
@@ -14,8 +14,7 @@ from gpuregress.gpu import architectures, graphs
 from gpuregress.toolchain import cache
 from gpuregress.virtual_gpu.compilation import object_cache, translate
 from gpuregress.virtual_gpu.compilation.translate import compile_module
-from gpuregress.virtual_gpu.runtime.program import CLASSES
-from gpuregress.virtual_gpu.runtime.record_codec import decode, encode
+from gpuregress.virtual_gpu.runtime.program import ModuleFacts
 from tests.virtual_gpu.running import Running
 
 SOURCE = """
@@ -44,7 +43,7 @@ def test_a_module_survives_its_way_through_json(text: str) -> None:
     assert footprint is not None
     assert footprint.footprint.loops
     assert [item.relocations[0].symbol for item in module.facts.variables if item.relocations] == ["box"]
-    assert decode(json.loads(json.dumps(encode(module.facts))), CLASSES) == module.facts
+    assert msgspec.json.decode(msgspec.json.encode(module.facts), type=ModuleFacts) == module.facts
 
 
 def test_a_damaged_record_is_compiled_again(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +51,7 @@ def test_a_damaged_record_is_compiled_again(text: str, tmp_path: Path, monkeypat
     module = object_cache.compiled(text, (), cache=cache)
     assert object_cache.compiled(text, (), cache=cache) == module
     for path in tmp_path.rglob("*.json"):
-        path.write_text(path.read_text().replace("KernelFacts", "Site"))
+        path.write_text(path.read_text().replace("local_bytes", "wait_sites"))
     assert object_cache.compiled(text, (), cache=cache) == module
 
 

@@ -119,6 +119,7 @@ CASES: list[Case] = [
     ("for (int i = 0; i < a; ++i) y[t] = y[t] * 3 + i;", (1, 1, 1), (64, 1, 1), (2500, 50, 0), 0),
     ("for (int i = g; i < n; i += stride) atomicAdd(&box[x[i]], 1);", (2, 1, 1), (64, 1, 1), (2900, 3, 0), SIZE),
     ("for (int i = g; i < n; i += stride) atomicAdd(&box[x[i] + b], 1);", (2, 1, 1), (64, 1, 1), (2900, 3, 5), 64),
+    ("for (int i = g; i < n; i += 256) atomicAdd(&box[x[i]], 1);", (1, 1, 1), (256, 1, 1), (2900, 3, 0), SIZE),
     ("for (int i = n - 1 - g; i >= 0; i -= stride) y[i] += i;", (1, 2, 1), (40, 2, 1), (2900, 3, 5), SIZE),
     ("for (int i = g; i < n; i += stride) y[i] = i;", (1, 1, 1), (128, 1, 1), (2**31 - 1, 3, 5), SIZE),
     ("for (int i = g; i < a; ++i) { s += x[i]; }", (1, 1, 1), (64, 1, 1), (100, 50, 5), 0),
@@ -152,7 +153,7 @@ def test_interchange_changes_nothing(number: int, case: Case) -> None:
 @given(
     body=_BODIES,
     grid=st.sampled_from([(1, 1, 1), (3, 1, 1), (2, 2, 1)]),
-    block=st.sampled_from([(128, 1, 1), (64, 1, 1), (40, 2, 1), (17, 3, 1), (3, 4, 1)]),
+    block=st.sampled_from([(160, 1, 1), (128, 1, 1), (64, 1, 1), (40, 2, 1), (17, 3, 1), (3, 4, 1)]),
     numbers=st.tuples(
         st.sampled_from([0, 1, 70, 1000, 2048, SIZE, 2 * SIZE, LARGEST]),
         st.sampled_from([-7, 0, 1, 3, 50]),

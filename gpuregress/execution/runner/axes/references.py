@@ -29,7 +29,6 @@ from gpuregress.gpu import schedules
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.inputs import files, reference_values
 from gpuregress.jobs.inputs.reference_values import ReferenceFailed, ReferenceResult
-from gpuregress.store.dumps import reader
 
 Array = npt.NDArray[np.generic]
 
@@ -222,7 +221,7 @@ class _References:
     def _read(self, name: str, path: str) -> ReferenceResult:
         buffer = self.launcher.case.buffers[name]
         try:
-            values = files.read(path, dtypes.parse(buffer.dtype), reader.read).array
+            values = files.read(path, dtypes.parse(buffer.dtype)).array
         except GpuregressError as error:
             raise ReferenceFailed(str(error)) from error
         origin = f"{Path(path).name} holds"

@@ -20,6 +20,7 @@ from gpuregress.execution.runner.launcher import WATCHING, RunLabel
 from gpuregress.foundation.errors import KernelFault
 from gpuregress.foundation.records import (
     SM_90,
+    SWITCH_TRIALS,
     Case,
     Conflict,
     ConflictSurvey,
@@ -74,8 +75,8 @@ def smallest(changes: Sequence[_Change], fails: Callable[[Sequence[_Change]], bo
     return failing
 
 
-MOST_TRIALS, _MOST_SECONDS = 200, 10.0
-"""Runs of a case in search of fewer switches, and the time after which no other one begins."""
+_MOST_SECONDS = 10.0
+"""The time after which no other run begins in search of fewer switches."""
 _MOST_TOLD = 4
 
 
@@ -150,7 +151,7 @@ class ScheduleSearch(MutableRecord):
 
     @property
     def _is_over(self) -> bool:
-        return self.trials >= MOST_TRIALS or time.monotonic() >= self._ends
+        return self.trials >= SWITCH_TRIALS or time.monotonic() >= self._ends
 
     def _differs(self, name: str, buffer: str) -> bool | None:
         """Whether a buffer differs under a schedule; None where no other one is tried."""

@@ -105,84 +105,36 @@ class _WatchedCase:
         return replace, (self._whole(),)
 
 
-class _WatchedParameters(dict[str, Any]):  # noqa: PLW1641 - a dict has no hash
+class _WatchedParameters(dict[str, Any]):
     """Parameters that note which of them are read."""
 
-    def __init__(self, values: Any = (), note: Callable[[str], None] = lambda _name: None) -> None:
+    def __init__(self, values: Mapping[str, Any], note: Callable[[str], None]) -> None:
         super().__init__(values)
-        self._note = note
-
-    def _all(self) -> dict[str, Any]:
-        self._note(_PARAMETERS)
-        return {name: dict.__getitem__(self, name) for name in dict.__iter__(self)}
-
-    def __getitem__(self, name: str) -> Any:
-        self._note(f"{_PARAMETERS}.{name}")
-        return super().__getitem__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self._note(f"{_PARAMETERS}.{name}")
-        return super().get(name, default)
-
-    def __contains__(self, name: object) -> bool:
-        self._note(f"{_PARAMETERS}.{name}")
-        return super().__contains__(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __reversed__(self) -> Iterator[str]:
-        return reversed(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-    def __bool__(self) -> bool:
-        return bool(self._all())
-
-    def __eq__(self, other: object) -> bool:
-        return self._all() == other
-
-    def __ne__(self, other: object) -> bool:
-        return self._all() != other
-
-    def __repr__(self) -> str:
-        return repr(self._all())
-
-    def __or__(self, other: Any) -> Any:
-        return self._all() | other
-
-    def __ror__(self, other: Any) -> Any:
-        return other | self._all()
+        self.note = note
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return dict, (self._all(),)
-
-    def keys(self) -> Any:
-        return self._all().keys()
-
-    def values(self) -> Any:
-        return self._all().values()
-
-    def items(self) -> Any:
-        return self._all().items()
-
-    def copy(self) -> dict[str, Any]:
-        return self._all()
-
-    def pop(self, *arguments: Any) -> Any:
-        self._note(_PARAMETERS)
-        return super().pop(*arguments)
-
-    def popitem(self) -> tuple[str, Any]:
-        self._note(_PARAMETERS)
-        return super().popitem()
-
-    def setdefault(self, name: str, default: Any = None) -> Any:
-        self._note(_PARAMETERS)
-        return super().setdefault(name, default)
+        self.note(_PARAMETERS)
+        return dict, (dict(dict.items(self)),)
 
 
+def _noting(name: str, *, reads_one: bool) -> Callable[..., Any]:
+    """A method of a dictionary that notes the parameter of its first argument, or that it reads all of them."""
+    method = getattr(dict, name)
+
+    def noting(parameters: _WatchedParameters, *arguments: Any) -> Any:
+        parameters.note(f"{_PARAMETERS}.{arguments[0]}" if reads_one else _PARAMETERS)
+        return method(parameters, *arguments)
+
+    return noting
+
+
+_OF_ONE = ("__contains__", "__getitem__", "get")
+_OF_ALL = (
+    *("__eq__", "__iter__", "__len__", "__ne__", "__or__", "__repr__", "__reversed__", "__ror__"),
+    *("copy", "items", "keys", "pop", "popitem", "setdefault", "values"),
+)
+for _name in (*_OF_ONE, *_OF_ALL):
+    setattr(_WatchedParameters, _name, _noting(_name, reads_one=_name in _OF_ONE))
 # Error messages of the user's function have these names.
 _WatchedCase.__name__ = Case.__name__
 _WatchedParameters.__name__ = dict.__name__
@@ -367,7 +319,7 @@ def _kept(folder: Path, case: Case, result: SharedResult) -> SharedResult:
     if result.is_final:
         with contextlib.suppress(StorageError):
             path = folder / "results" / f"{_digest([result.seen], case)}.json"
-            storage.write_atomic(path, json.dumps(storage.seal(to_json(result))).encode(), durable=False)
+            storage.write_record(path, result, durable=False)
             path = folder / "seen" / f"{_sha256(result.seen)}.json"
             if not path.exists():
                 storage.write_atomic(path, json.dumps(result.seen).encode(), durable=False)

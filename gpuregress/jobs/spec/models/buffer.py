@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -160,9 +160,10 @@ class BufferSpec(Spec, frozen=True):
     ] = None
     texture: Annotated[TextureSpec | None, doc("pass a texture object (cudaTextureObject_t)")] = None
     tensormap: Annotated[TensorMapSpec | None, doc("pass a tensor map (CUtensorMap)")] = None
-    surface: Annotated[Surface, doc("true: pass a surface object (cudaSurfaceObject_t); layered: one with layers")] = (
-        False
-    )
+    surface: Annotated[
+        Literal[True, False, "layered"],
+        doc("true: pass a surface object (cudaSurfaceObject_t); layered: one with layers"),
+    ] = False
 
 
 # --- models of buffers that kernels read as textures or surfaces ------------------------------------------------------
@@ -181,27 +182,12 @@ def _modes(value: Any) -> list[Any]:
     return given
 
 
-def _flag(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise ValueError(f"expected true or false, got {show(value)}")
-
-
 _MODES_SCHEMA = {
     "anyOf": [{"enum": list(MODES)}, {"type": "array", "items": {"enum": list(MODES)}, "minItems": 1, "maxItems": 3}]
 }
 
 
-def _surface(value: Any) -> bool | str:
-    if isinstance(value, bool) or value == "layered":
-        return cast("bool | str", value)
-    raise ValueError(f"expected true, false or layered, got {show(value)}")
-
-
 Modes = Annotated[list[str], Reads(_modes, _MODES_SCHEMA)]
-Flag = Annotated[bool, Reads(_flag, {"type": "boolean"})]
-
-Surface = Annotated[bool | str, Reads(_surface, {"enum": [True, False, "layered"]})]
 
 
 class TextureSpec(Spec, frozen=True):
@@ -211,7 +197,7 @@ class TextureSpec(Spec, frozen=True):
     address: Annotated[Modes, doc("mode for coordinates outside; a list: along x, y, z")] = msgspec.field(
         default_factory=lambda: ["clamp"]
     )
-    normalized: Annotated[Flag, doc("coordinates go from 0 to 1 (wrap and mirror need it)")] = False
+    normalized: Annotated[Literal[True, False], doc("coordinates go from 0 to 1 (wrap and mirror need it)")] = False
     read: Annotated[
         Literal["element", "normalized_float"],
         doc("normalized_float: 8- and 16-bit integers become 0 to 1, or -1 to 1"),

@@ -11,7 +11,7 @@ from gpuregress.foundation.document.keys import show
 from gpuregress.gpu import architectures
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.expressions import parse
-from gpuregress.jobs.spec.models.values import NAME_SCHEMA, TEXT_MAPPING_SCHEMA, Name, PlainTextSpec, Text
+from gpuregress.jobs.spec.models.values import NAME_SCHEMA, TEXT_MAPPING_SCHEMA, Name, PlainTextSpec, Switch, Text
 
 
 def _define(value: Any) -> int | float | str | PlainTextSpec:
@@ -41,18 +41,23 @@ DEFINE_SCHEMA = {
 Define = Annotated[int | float | str | PlainTextSpec, Reads(_define, DEFINE_SCHEMA)]
 
 
-_ARCH_SCHEMA = {
-    "type": "string",
-    "pattern": rf"^sm_({'|'.join(map(str, architectures.KNOWN))})[af]?$|\{{[^{{}}]+\}}",
-}
+_ARCHITECTURES = rf"^sm_({'|'.join(map(str, architectures.KNOWN))})[af]?$"
+
+
+def _listed_arch(value: Any) -> str:
+    problem = architectures.problem(str(value))
+    if problem:
+        raise ValueError(problem)
+    return str(value)
 
 
 def _arch(value: Any) -> str:
     text = plain_text(value)
-    problem = None if templates.is_template(text) else architectures.problem(text)
-    if problem:
-        raise ValueError(problem)
-    return text
+    return text if templates.is_template(text) else _listed_arch(text)
+
+
+ListedArch = Annotated[str, Reads(_listed_arch, {"type": "string", "pattern": _ARCHITECTURES})]
+Arch = Annotated[str, Reads(_arch, {"type": "string", "pattern": rf"{_ARCHITECTURES}|\{{[^{{}}]+\}}"})]
 
 
 class MacrosSpec(Spec, frozen=True):
@@ -116,7 +121,7 @@ class CompileSpec(Spec, frozen=True):
     host_code: Annotated[
         Literal["blank", "keep"], doc("blank: host code is removed before NVRTC compiles the source; keep: it is not")
     ] = "blank"
-    arch: Annotated[str, Reads(_arch, _ARCH_SCHEMA), doc("the architecture to compile for")] = "sm_90"
+    arch: Annotated[Arch, doc("the architecture to compile for")] = "sm_90"
 
 
 # --- model of the variants of a case: compiler settings in whose combinations it is built and compared ----------------
@@ -126,28 +131,7 @@ AXES = ("fmad", "fast_math", "arch")
 """The settings that vary, in the order of the names of combinations."""
 
 
-def _switch(value: Any) -> str:
-    """YAML 1.2 reads `on` as text, and an editor may write true."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if value not in ("on", "off"):
-        raise ValueError(f"expected on or off, got {show(value)}")
-    return str(value)
-
-
-Switch = Annotated[str, Reads(_switch, {"enum": ["on", "off", True, False]})]
 Switches = Annotated[list[Switch], Meta(min_length=1)]
-
-
-def _listed_arch(value: Any) -> str:
-    problem = architectures.problem(str(value))
-    if problem:
-        raise ValueError(problem)
-    return str(value)
-
-
-_ARCHITECTURES = rf"^sm_({'|'.join(map(str, architectures.KNOWN))})[af]?$"
-Arch = Annotated[str, Reads(_listed_arch, {"type": "string", "pattern": _ARCHITECTURES})]
 
 
 class VariantsSpec(Spec, frozen=True):
@@ -155,7 +139,7 @@ class VariantsSpec(Spec, frozen=True):
 
     fmad: Annotated[Switches | None, doc("whether the compiler fuses a*b+c into an fma (-fmad)")] = None
     fast_math: Annotated[Switches | None, doc("whether it takes fast instructions (--use_fast_math)")] = None
-    arch: Annotated[Annotated[list[Arch], Meta(min_length=1)] | None, doc("architectures to compile for")] = None
+    arch: Annotated[Annotated[list[ListedArch], Meta(min_length=1)] | None, doc("architectures to compile for")] = None
     differences: Annotated[
         Literal["report", "fail"],
         doc("report: print what changes; fail: each buffer must keep its rule in every combination"),

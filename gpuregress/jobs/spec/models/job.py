@@ -18,7 +18,6 @@ from gpuregress.foundation.document.forms import (
     FormErrors,
     Reads,
     Spec,
-    choice,
     doc,
     one_of,
     plain_text,
@@ -46,6 +45,7 @@ from gpuregress.jobs.spec.models.values import (
     Size,
     SourceText,
     StatusCode,
+    Switch,
     Text,
     real,
     whole,
@@ -110,7 +110,7 @@ Day = Annotated[str, Reads(_day, {"type": "string", "format": "date"})]
 class KnownFailingSpec(Spec, frozen=True):
     """A failure that is known: until that day the case is skipped if it fails so, and fails if it passes."""
 
-    until: Annotated[Day, doc("the day from which the failure counts again")]
+    until: Annotated[Day, doc("the day (UTC) from which the failure counts again")]
     why: Annotated[Text, doc("the reason, shown with the case")]
     status: Annotated[
         Literal["differ", "fault", "timeout", "error"] | None,
@@ -256,16 +256,6 @@ Dump = Annotated[
     list[str] | Literal["all"],
     Reads(_dump, {"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
-
-
-def _on_off(value: Any) -> Any:
-    """YAML 1.1 reads `off` as false, so both are taken."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return choice(value, ("on", "off"))
-
-
-OnOff = Annotated[Literal["on", "off"], Reads(_on_off, {"enum": ["on", "off", True, False]})]
 
 
 def _autotune(value: Any) -> Any:
@@ -425,9 +415,9 @@ class JobSpec(Spec, frozen=True):
     source: Annotated[
         SourceText | None,
         doc(
-            ".cu and .cuh are compiled, .ptx and .cubin are loaded; with language, softmax.py:softmax_kernel; "
-            "{python: build.py:function} returns PTX; relative to the job; may be left out where every launch names "
-            "its own"
+            ".cu, .cuh and other files of C++ are compiled, .ptx and .cubin are loaded; with language, "
+            "softmax.py:softmax_kernel; {python: build.py:function} returns PTX; relative to the job; may be left out "
+            "where every launch names its own"
         ),
     ] = None
     language: Annotated[
@@ -564,7 +554,7 @@ class JobSpec(Spec, frozen=True):
     timing: TimingSpec | None = None
     cost: CostSpec | None = None
     launch_digests: Annotated[
-        OnOff, doc("off: keep no digests of the buffers after each launch, which show the first wrong launch")
+        Switch, doc("off: keep no digests of the buffers after each launch, which show the first wrong launch")
     ] = "on"
     resources: ResourcesSpec | None = None
     fuzz: FuzzSpec = FuzzSpec()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from gpuregress.foundation.document import units
-from gpuregress.foundation.document.forms import Reads, Spec, doc
+from gpuregress.foundation.document.forms import Reads, Spec, choice, doc
 from gpuregress.foundation.document.keys import invalid, show
 from gpuregress.jobs.spec import expressions
 
@@ -112,22 +112,18 @@ def _literals(value: Any) -> Any:
     return _literal(value)
 
 
-def _name(value: Any) -> str:
-    if not isinstance(value, str) or not _NAME.fullmatch(value):
-        raise ValueError(f"{invalid('name', value)}; expected a letter or _, then letters, digits and _, at most 64")
-    return value
+def _matching(pattern: re.Pattern[str], what: str, wanted: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise ValueError(f"{invalid(what, value)}; expected {wanted}")
+        return value
+
+    return read
 
 
-def _buffer_pattern(value: Any) -> str:
-    if not isinstance(value, str) or not _PATTERN.fullmatch(value):
-        raise ValueError(f"{invalid('buffer', value)}; expected a name, or a pattern with * and ?, as alloc*")
-    return value
-
-
-def _member_name(value: Any) -> str:
-    if not isinstance(value, str) or not _MEMBER.fullmatch(value):
-        raise ValueError(f"{invalid('member', value)}; expected its name in C++, such as count, dims[0] or inner.count")
-    return value
+_name = _matching(_NAME, "name", "a letter or _, then letters, digits and _, at most 64")
+_buffer_pattern = _matching(_PATTERN, "buffer", "a name, or a pattern with * and ?, as alloc*")
+_member_name = _matching(_MEMBER, "member", "its name in C++, such as count, dims[0] or inner.count")
 
 
 def _parameter_name(value: Any) -> str:
@@ -180,12 +176,11 @@ def _code(value: Any) -> int:
         raise ValueError(f"expected a whole number as the code, such as 3 or 0x23, got {show(value)}") from None
 
 
-def _seconds(value: Any) -> float:
-    return units.seconds(value)
-
-
-def _size(value: Any) -> int:
-    return units.size(value)
+def _switch(value: Any) -> Any:
+    """YAML 1.1 reads `off` as false, so both are taken."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return choice(value, ("on", "off"))
 
 
 def _text(value: Any) -> str:
@@ -267,8 +262,9 @@ RowNumber = Annotated[str, Reads(_row, _EXPRESSION)]
 FUNCTION = Reads(_function, FUNCTION_SCHEMA)
 """The form of a Python function, which is looked for when a case is worked out."""
 FunctionPath = Annotated[str, FUNCTION]
-Seconds = Annotated[float, Reads(_seconds, _amount_schema("seconds, or a time such as `2min`", units.SECONDS))]
-Size = Annotated[int, Reads(_size, _amount_schema("bytes, or a size such as `4GiB`", units.BYTES))]
+Seconds = Annotated[float, Reads(units.seconds, _amount_schema("seconds, or a time such as `2min`", units.SECONDS))]
+Size = Annotated[int, Reads(units.size, _amount_schema("bytes, or a size such as `4GiB`", units.BYTES))]
+Switch = Annotated[Literal["on", "off"], Reads(_switch, {"enum": ["on", "off", True, False]})]
 Text = Annotated[str, Reads(_text, _TEXT_SCHEMA)]
 _PYTHON_SOURCE_SCHEMA = {
     "type": "object",

@@ -12,7 +12,8 @@ from gpuregress.foundation.document import units
 from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.errors import GpuregressError
 from gpuregress.foundation.wording import suggestion
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import replace
+from gpuregress.jobs import inputs
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.buffer import BufferSpec, FillSpec, TextureSpec
 from gpuregress.jobs.spec.resolve import tensor_maps
@@ -26,31 +27,17 @@ from gpuregress.jobs.spec.resolve.scope import (
 )
 
 MAX_ELEMENTS = 2**40
-FillProblem = Callable[[records.Buffer], str | None]
 
 
-class FillSources(Record):
-    """The sources of fills besides the job itself.
-
-    Attributes:
-        seed_for: a buffer's name → the seed of its fill.
-        problem: what keeps a buffer from being filled, None if nothing does.
-        earlier: finds results of earlier runs.
-    """
-
-    seed_for: Callable[[str], int]
-    problem: FillProblem
-    earlier: FindEarlier
-
-
-def buffers(file: JobFile, scope: Scope, *, memory: int, fills: FillSources) -> dict[str, records.Buffer]:
+def buffers(file: JobFile, scope: Scope, *, memory: int, seed: int, earlier: FindEarlier) -> dict[str, records.Buffer]:
     """All buffers of a case, in the job's order; those that are wrong are left out.
 
     Args:
         file: the job.
         scope: the case's numbers; errors are reported there.
         memory: bytes that all of them may take.
-        fills: where their contents come from.
+        seed: from which those of fills derive.
+        earlier: finds results of earlier runs.
     """
     given = file.job.buffers
     origins: dict[str, str] = {}
@@ -66,9 +53,9 @@ def buffers(file: JobFile, scope: Scope, *, memory: int, fills: FillSources) -> 
             if origins.get(name) in resolved:
                 fill = _same(resolved[origins[name]])
         elif item.fill is not None:
-            fill = _fill(scope, item.fill, ("buffers", name, "fill"), name, fills)
+            fill = _fill(scope, item.fill, name, inputs.seed_for(seed, name), earlier)
         buffer = _buffer(scope, name, item, fill)
-        if buffer is not None and _is_sound(scope, item, buffer, memory, fills.problem):
+        if buffer is not None and _is_sound(scope, item, buffer, memory):
             resolved[name] = buffer
     total = sum(buffer.size for buffer in resolved.values())
     if total > memory and len(resolved) == len(given):
@@ -104,13 +91,13 @@ def _buffer(scope: Scope, name: str, item: BufferSpec, fill: records.Fill | None
     return replace(buffer, texture=sampled, tensor_map=mapped)
 
 
-def _is_sound(scope: Scope, item: BufferSpec, buffer: records.Buffer, memory: int, fill_problem: FillProblem) -> bool:
+def _is_sound(scope: Scope, item: BufferSpec, buffer: records.Buffer, memory: int) -> bool:
     key: Key = ("buffers", buffer.name)
     if buffer.size > memory:
         text = f"{list(buffer.shape)} of {buffer.dtype} is {units.size_text(buffer.size)}: {_over(memory)}"
         scope.error((*key, "shape"), text, *item.shape)
         return False
-    problem = fill_problem(buffer) if buffer.fill is not None else None
+    problem = inputs.fill_problem(buffer)
     if problem:
         scope.error((*key, "fill"), problem, *item.shape)
     return not problem
@@ -146,13 +133,13 @@ def _over(memory: int) -> str:
     return f"more than the limit of {units.size_text(memory)} (limits: {{memory: …}})"
 
 
-def _fill(scope: Scope, fill: FillSpec, key: Key, name: str, fills: FillSources) -> records.Fill | None:
+def _fill(scope: Scope, fill: FillSpec, name: str, seed: int, earlier: FindEarlier) -> records.Fill | None:
     kind = fill.kind
     before = scope.problems.reported
-    options = _options(scope, kind, getattr(fill, kind), (*key, kind), fills.earlier)
+    options = _options(scope, kind, getattr(fill, kind), ("buffers", name, "fill", kind), earlier)
     if options is None or scope.problems.reported > before:
         return None
-    return records.Fill(kind, options, fills.seed_for(name))
+    return records.Fill(kind, options, seed)
 
 
 def _options(scope: Scope, kind: str, setting: Any, key: Key, earlier: FindEarlier) -> records.FillOptions | None:
@@ -207,7 +194,6 @@ def _check_options(scope: Scope, kind: str, options: records.FillOptions, key: K
 FindEarlier = Callable[[str], records.InputFile]
 """An earlier result, as `baseline:CASE/BUFFER` → its dump; raises GpuregressError."""
 _EARLIER = re.compile(r"(baseline|run):")
-_ARCHIVE = re.compile(r"(?P<path>.+\.npz)(?P<member>:[^:]+)", re.DOTALL)
 
 
 def data_file(scope: Scope, key: Key, text: str, earlier: FindEarlier) -> records.InputFile | None:
@@ -228,12 +214,11 @@ def data_file(scope: Scope, key: Key, text: str, earlier: FindEarlier) -> record
         except GpuregressError as error:
             scope.error(key, str(error), text)
             return None
-    member = ""
-    archive = _ARCHIVE.fullmatch(name)
-    if archive is not None:
-        name, member = archive.group("path", "member")
-    path = existing_file(scope.problems, key, name, "file")
-    return None if path is None else records.InputFile(f"{path}{member}")
+    file, member = inputs.split_member(name)
+    path = existing_file(scope.problems, key, str(file), "file")
+    if path is None:
+        return None
+    return records.InputFile(f"{path}:{member}" if member else str(path))
 
 
 # --- resolution of a buffer's texture or surface, checked against the GPU's limits ------------------------------------

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from gpuregress.foundation import dtypes, records
 from gpuregress.foundation.document.forms import Spec
@@ -199,7 +200,7 @@ class _LaunchResolver:
     def _step(self, scope: Scope, swap: tuple[tuple[str, str], ...]) -> records.Launch | None:
         kernel = kernel_name(scope, self.launch.kernel, (*self.key, "kernel"))
         grid = self._grid(scope)
-        block = self._block(scope)
+        block = block_extents(scope, self.launch.block, (*self.key, "block"))
         what = "bytes of dynamic shared memory"
         shared = scope.whole(self.launch.shared, (*self.key, "shared"), low=0, what=what)
         if shared is not None and shared > MAX_SHARED:
@@ -261,24 +262,6 @@ class _LaunchResolver:
         if size is None or valid_divisors is None:
             return None
         return -(-size // math.prod(valid_divisors))
-
-    def _block(self, scope: Scope) -> Dim3 | None:
-        key = (*self.key, "block")
-        block = dim3(axis_counts(scope, self.launch.block, key, "threads"))
-        if block is None:
-            return None
-        threads = math.prod(block)
-        shape = " x ".join(map(str, block))
-        if threads > MAX_THREADS:
-            text = f"{shape} has {threads} threads; the limit of a block is {MAX_THREADS}"
-            scope.refuse(key, text, *self.launch.block)
-            return block
-        for axis, count in enumerate(block):
-            if count > MAX_BLOCK[axis]:
-                text = f"{shape}: the limit along {_AXES[axis]} is {MAX_BLOCK[axis]} threads"
-                scope.refuse((*key, axis), text, *self.launch.block)
-                break
-        return block
 
     def _swap(self, scope: Scope) -> tuple[tuple[str, str], ...]:
         pairs = []
@@ -445,6 +428,31 @@ def axis_counts(scope: Scope, values: Sequence[float | str], key: Key, what: str
     ]
 
 
+def block_extents(scope: Scope, extents: Sequence[float | str], key: Key) -> Dim3 | None:
+    """Evaluate the threads of a block along x, y and z; None if one is invalid. What is over the limits is refused.
+
+    Args:
+        scope: the case's numbers.
+        extents: as the job has them.
+        key: of the list.
+    """
+    block = dim3(axis_counts(scope, extents, key, "threads"))
+    if block is None:
+        return None
+    threads = math.prod(block)
+    shape = " x ".join(map(str, block))
+    if threads > MAX_THREADS:
+        text = f"{shape} has {threads} threads; the limit of a block is {MAX_THREADS}"
+        scope.refuse(key, text, *extents)
+        return block
+    for axis, count in enumerate(block):
+        if count > MAX_BLOCK[axis]:
+            text = f"{shape}: the limit along {_AXES[axis]} is {MAX_BLOCK[axis]} threads"
+            scope.refuse((*key, axis), text, *extents)
+            break
+    return block
+
+
 def dim3(counts: Sequence[int | None]) -> Dim3 | None:
     """Return the extents along x, y and z, 1 where none is given; None if one is None."""
     known = complete(counts)
@@ -476,11 +484,6 @@ def number_argument(dtype: str, values: tuple[Number, ...], label: str = "") -> 
 # --- encoding of scalar arguments: the bytes for the kernel, and the text for the launch log --------------------------
 
 
-_CODES = {2: "<e", 4: "<f", 8: "<d"}
-_DOUBLE = 8
-_MOST_DIGITS = 10
-
-
 def pack(element: ElementType, values: tuple[Number, ...]) -> tuple[bytes, str]:
     """One element's little-endian bytes and its text.
 
@@ -505,8 +508,7 @@ def _pack_one(scalar: Scalar, value: Number) -> tuple[bytes, str]:
     if problem:
         raise ValueError(problem)
     if scalar.is_float:
-        data = _bfloat16(value) if scalar.kind == "bfloat" else struct.pack(_CODES[scalar.size], value)
-        return data, _shortest(data, scalar)
+        return _pack_float(scalar, value)
     number = int(value)
     data = number.to_bytes(scalar.size, "little", signed=scalar.kind == "int")
     if scalar.kind == "bool":
@@ -514,33 +516,11 @@ def _pack_one(scalar: Scalar, value: Number) -> tuple[bytes, str]:
     return data, str(number)
 
 
-def _bfloat16(value: float) -> bytes:
-    """The two bytes nearest to a finite number by way of float32, ties to even; a NaN is made quiet."""
-    bits = int.from_bytes(struct.pack("<f", value), "little")
-    if math.isnan(value):
-        return ((bits >> 16) | 0x40).to_bytes(2, "little")
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to_bytes(2, "little")
-
-
-def _shortest(data: bytes, scalar: Scalar) -> str:
-    """The fewest digits that give the number back; bfloat16 as the float32 that it is."""
+def _pack_float(scalar: Scalar, value: Number) -> tuple[bytes, str]:
+    """The bytes, and the fewest digits that give the number back; bfloat16 as the float32 that it is."""
     if scalar.kind == "bfloat":
-        data = b"\0\0" + data
-    code = _CODES[len(data)]
-    number = float(struct.unpack(code, data)[0])
-    if scalar.size == _DOUBLE or not math.isfinite(number) or number == 0:
-        return repr(number)
-    for digits in range(1, _MOST_DIGITS):
-        # Just above a power of two the nearer of two decimals that are as near may be the other one.
-        for near in (number, math.nextafter(number, math.copysign(math.inf, number))):
-            text = repr(float(f"{near:.{digits}g}"))
-            if _packs_to(text, code) == data:
-                return text
-    return repr(number)
-
-
-def _packs_to(text: str, code: str) -> bytes:
-    try:
-        return struct.pack(code, float(text))
-    except OverflowError:
-        return b""
+        column = dtypes.from_float32(np.array([value], "<f4"))
+    else:
+        column = np.array([value], scalar.storage)
+    number = dtypes.to_float(column, scalar)[0]
+    return column.tobytes(), repr(float(str(number)))

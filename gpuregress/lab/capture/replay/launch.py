@@ -13,10 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.records import from_json, to_plain
+from gpuregress.foundation.records import Dim3, from_json, to_plain
 from gpuregress.gpu.records import Record
-
-Dim3 = tuple[int, int, int]
 
 
 class ReplayMemory(Record):

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from gpuregress import __version__
 from gpuregress.foundation import user_home
 from gpuregress.foundation.errors import StorageError, UsageError
-from gpuregress.report.messages.installation.night_command import Installation, InstalledFile, NightCommand
+from gpuregress.report.messages.installation.night_command import Installation, InstalledFile, NightCommand, render
 
 MOST_CRONTAB_BYTES = 998
 """Of a command: Debian's cron refuses a longer one."""
@@ -104,9 +104,10 @@ def _crontab(argument: str, text: str | None = None) -> str:
 def systemd_plan(night: NightCommand) -> Installation:
     """The two units; above each stands its file, as in the output of `systemctl cat`."""
     folder = _folder()
+    service = render("systemd.service", night, command=night.shell(f">> {shlex.quote(night.log)} 2>&1"))
     files = (
-        InstalledFile(folder / f"{night.name}.service", _service(night)),
-        InstalledFile(folder / f"{night.name}.timer", _timer(night)),
+        InstalledFile(folder / f"{night.name}.service", service),
+        InstalledFile(folder / f"{night.name}.timer", render("systemd.timer", night)),
     )
     enable = f"systemctl --user daemon-reload && systemctl --user enable --now {night.name}.timer"
     linger = "loginctl enable-linger   (so that it runs while you are not logged in)"
@@ -121,48 +122,6 @@ def systemd_plan(night: NightCommand) -> Installation:
 
 def _folder() -> Path:
     return user_home.configuration() / "systemd" / "user"
-
-
-def _service(night: NightCommand) -> str:
-    command = night.shell(f">> {shlex.quote(night.log)} 2>&1")
-    lines = (
-        f"# {night.mark.replace(chr(92), '/')}",  # a comment whose line ends with a backslash would go on
-        "[Unit]",
-        f"Description={_plain(night.mark)}",
-        "",
-        "[Service]",
-        "Type=oneshot",
-        # A colon: dollar signs are left to the shell.
-        f"ExecStart=:/bin/sh -c {_quoted(command)}",
-    )
-    return "\n".join(lines) + "\n"
-
-
-def _timer(night: NightCommand) -> str:
-    zone = f" {night.zone}" if night.zone else ""
-    lines = (
-        f"# {night.mark.replace(chr(92), '/')}",
-        "[Unit]",
-        f"Description={_plain(night.mark)}",
-        "",
-        "[Timer]",
-        f"OnCalendar=*-*-* {night.time}:00{zone}",
-        "Persistent=true",
-        "",
-        "[Install]",
-        "WantedBy=timers.target",
-    )
-    return "\n".join(lines) + "\n"
-
-
-def _plain(text: str) -> str:
-    return text.replace("%", "%%").replace("\\", "/")
-
-
-def _quoted(text: str) -> str:
-    r"""A word of a command line: `%` begins a specifier, a backslash an escape."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
-    return f'"{escaped}"'
 
 
 SLURM_FILE = "gpuregress-nightly.sbatch"
@@ -184,28 +143,8 @@ def slurm_plan(night: NightCommand) -> Installation:
 
 def slurm_script(night: NightCommand) -> str:
     """The text of the script."""
-    log = shlex.quote(night.log)
-    folder = shlex.quote(night.log.rpartition("/")[0] or ".")
-    exports = [f"export {name}={shlex.quote(value)}" for name, value in night.environment.items()]
-    file = shlex.quote(str(night.secrets_file))
-    secrets = (
-        ("set -a", f"# shellcheck source=/dev/null\n[ ! -r {file} ] || . {file}", "set +a") if night.secrets else ()
-    )
-    lines = (
-        "#!/bin/bash",
-        f"# {night.mark}",
-        f"#SBATCH --job-name={night.name}",
-        "#SBATCH --dependency=singleton",
-        "#SBATCH --output=/dev/null",
-        f"cd {shlex.quote(str(night.root))} || exit 4",
-        f"mkdir -p {folder} && exec >> {log} 2>&1",
-        "# The next night is submitted first, so that one that is killed does not end the series.",
-        f"sbatch --quiet --begin={night.time} {shlex.quote(str(night.root / SLURM_FILE))}",
-        *exports,
-        *secrets,
-        f"exec {shlex.join((*night.program, 'nightly', *night.arguments))}",
-    )
-    return "\n".join(lines) + "\n"
+    command = shlex.join((*night.program, "nightly", *night.arguments))
+    return render("slurm.sbatch", night, command=command, file=night.root / SLURM_FILE)
 
 
 _ASK = "name with --from what pip installs there: gpuregress[cpu]==X.Y.Z, gpuregress[cpu] @ URL, or a file"

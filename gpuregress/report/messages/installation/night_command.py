@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -98,6 +99,11 @@ class NightCommand(Record):
         return _relative(self.runs / LOG, self.root)
 
     @property
+    def log_folder(self) -> str:
+        """The folder of the log, likewise; `.` for the project's own."""
+        return self.log.rpartition("/")[0] or "."
+
+    @property
     def below_repository(self) -> str:
         """The project's folder, relative to the repository; `.` for its root."""
         return self.root.relative_to(self.repository).as_posix()
@@ -124,8 +130,9 @@ class NightCommand(Record):
         Args:
             output: where its output goes, as `>> F 2>&1`.
         """
-        folder = shlex.quote(os.path.dirname(self.log) or ".")  # noqa: PTH120 - text in, text out
-        start = f"cd {shlex.quote(str(self.root))} && mkdir -p {folder} && {self.secrets_loaded()}"
+        start = (
+            f"cd {shlex.quote(str(self.root))} && mkdir -p {shlex.quote(self.log_folder)} && {self.secrets_loaded()}"
+        )
         return f"{start}{self.assignments()} {shlex.join((*self.program, 'nightly', *self.arguments))} {output}"
 
 
@@ -144,7 +151,8 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
         UsageError: a path holds a newline, which no scheduler takes.
     """
     settings = project.settings
-    texts = (settings.ping, settings.webhook, settings.smtp, *settings.mail)
+    notify = settings.notify
+    texts = (settings.ping, notify.webhook, notify.smtp, *notify.mail)
     secrets: dict[str, None] = {}
     for text in texts:
         secrets |= dict.fromkeys(web_request.variables(text))
@@ -161,7 +169,7 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
         environment={"PATH": _path(program[0]), "GPUREGRESS_CACHE": str(cache.folder()), **_carried(secrets)},
         secrets=tuple(secrets),
         secrets_file=user_home.configuration() / "gpuregress" / "nightly.env",
-        tells=bool(settings.webhook or settings.mail),
+        tells=bool(notify.webhook or notify.mail),
         hour=at[0],
         minute=at[1],
         zone=local_zone(),
@@ -199,6 +207,46 @@ def local_zone() -> str:
 
 def _relative(path: Path, root: Path) -> str:
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def render(template: str, night: NightCommand, **values: object) -> str:
+    """Write a file of a scheduler.
+
+    Args:
+        template: of this folder; values stand in `[[ ]]`, because Actions has braces of its own.
+        night: the command.
+        values: what else it names.
+    """
+    import jinja2  # noqa: PLC0415 - 40 ms, which every night would take and only an installation needs
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("gpuregress.report.messages.installation", "."),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701 - no HTML: each value has the filter of its place
+        variable_start_string="[[",
+        variable_end_string="]]",
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "shell": lambda value: shlex.quote(str(value)),
+        "json": _json,
+        "github": lambda text: _json(text.replace("${{", "${{ '${{' }}")),  # in which nothing is an expression
+        "unit_comment": lambda text: text.replace("\\", "/"),  # whose line would go on after a backslash at its end
+        "unit_text": lambda text: text.replace("%", "%%").replace("\\", "/"),
+        "unit_word": _unit_word,
+    }
+    return environment.get_template(template).render(night=night, **{"runs": night.log_folder, **values})
+
+
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _unit_word(text: str) -> str:
+    r"""A word of a command line of systemd: `%` begins a specifier, a backslash an escape."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"'
 
 
 _HEAD_LINES = 3

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 
-from gpuregress.report.messages.installation.night_command import Installation, InstalledFile, NightCommand
+from gpuregress.report.messages.installation.night_command import Installation, InstalledFile, NightCommand, render
 
 GITHUB_FILE = ".github/workflows/gpuregress-nightly.yml"
-_SAVED = ".gpuregress-cache"
 
 
 def github_plan(night: NightCommand) -> Installation:
@@ -23,66 +21,14 @@ def github_plan(night: NightCommand) -> Installation:
 
 def workflow(night: NightCommand) -> str:
     """The text of the workflow."""
+    return _text("github.yml", night, "--html", "gpuregress.html")
+
+
+def _text(template: str, night: NightCommand, *reports: str) -> str:
+    """The text of a file of a CI service; its paths are relative to the repository."""
     below = "" if night.below_repository == "." else f"{night.below_repository}/"
-    runs = below + (night.log.rpartition("/")[0] or ".")
-    command = shlex.join(("gpuregress", "nightly", *night.arguments, "--html", "gpuregress.html"))
-    secrets = [f"      {name}: ${{{{ secrets.{name} }}}}" for name in night.secrets]
-    cache = f"            {runs}\n            {_SAVED}"
-    lines = (
-        "# gpuregress nightly, as `gpuregress nightly --install github` prints it",
-        "name: gpuregress nightly",
-        "on:",
-        "  schedule:",
-        f'    - cron: "{night.minute} {night.hour} * * *"  # UTC',
-        "  workflow_dispatch:",
-        "permissions:",
-        "  contents: read",
-        "concurrency:",
-        "  group: gpuregress-nightly",
-        "jobs:",
-        "  nightly:",
-        "    runs-on: ubuntu-latest",
-        "    timeout-minutes: 350",
-        "    defaults:",
-        "      run:",
-        f"        working-directory: {_github_text(night.below_repository)}",
-        "    env:",
-        f"      GPUREGRESS_CACHE: ${{{{ github.workspace }}}}/{_SAVED}",
-        *secrets,
-        "    steps:",
-        "      - uses: actions/checkout@v4",
-        "        with:",
-        "          fetch-depth: 0  # the report names commits",
-        "      - uses: actions/setup-python@v5",
-        "        with:",
-        '          python-version: "3.12"',
-        "      - uses: actions/cache/restore@v4",
-        "        with:",
-        "          path: |",
-        *cache.split("\n"),
-        "          key: gpuregress-${{ github.run_id }}-${{ github.run_attempt }}",
-        "          restore-keys: gpuregress-",
-        f"      - run: {_github_text(night.pip_install(night.root))}",
-        f"      - run: {_github_text(command)}",
-        "      - uses: actions/cache/save@v4",
-        "        if: always()",
-        "        with:",
-        "          path: |",
-        *cache.split("\n"),
-        "          key: gpuregress-${{ github.run_id }}-${{ github.run_attempt }}",
-        "      - uses: actions/upload-artifact@v4",
-        "        if: always()",
-        "        with:",
-        "          name: gpuregress",
-        f"          path: {_github_text(f'{below}gpuregress.html')}",
-        "          if-no-files-found: ignore",
-    )
-    return "\n".join(lines) + "\n"
-
-
-def _github_text(text: str) -> str:
-    """A YAML scalar in which nothing is an expression."""
-    return json.dumps(text.replace("${{", "${{ '${{' }}"), ensure_ascii=False)
+    command = shlex.join(("gpuregress", "nightly", *night.arguments, *reports))
+    return render(template, night, below=below, runs=below + night.log_folder, command=command)
 
 
 GITLAB_FILE = ".gitlab/gpuregress-nightly.yml"
@@ -118,40 +64,5 @@ def _names(main: Path) -> bool:
 
 def job(night: NightCommand) -> str:
     """The text of the job."""
-    below = "" if night.below_repository == "." else f"{night.below_repository}/"
-    runs = below + (night.log.rpartition("/")[0] or ".")
     reports = ("--html", "gpuregress.html", "--junit", "gpuregress.xml", "--report", "codequality=gpuregress.json")
-    lines = (
-        "# gpuregress nightly, as `gpuregress nightly --install gitlab` prints it",
-        "gpuregress-nightly:",
-        "  rules:",
-        '    - if: $CI_PIPELINE_SOURCE == "schedule"',
-        "  image: python:3.12",
-        "  resource_group: gpuregress-nightly",
-        "  timeout: 6h",
-        "  variables:",
-        '    GIT_DEPTH: "0"  # the report names commits',
-        f"    GPUREGRESS_CACHE: $CI_PROJECT_DIR/{_SAVED}",
-        "  cache:",
-        "    key: gpuregress-nightly",
-        "    when: always",
-        "    paths:",
-        f"      - {_gitlab_text(f'{runs}/')}",
-        f"      - {_SAVED}/",
-        "  script:",
-        f"    - {_gitlab_text(night.pip_install(night.repository))}",
-        f"    - {_gitlab_text(f'cd {shlex.quote(night.below_repository)}')}",
-        f"    - {_gitlab_text(shlex.join(('gpuregress', 'nightly', *night.arguments, *reports)))}",
-        "  artifacts:",
-        "    when: always",
-        "    paths:",
-        f"      - {_gitlab_text(f'{below}gpuregress.html')}",
-        "    reports:",
-        f"      junit: {_gitlab_text(f'{below}gpuregress.xml')}",
-        f"      codequality: {_gitlab_text(f'{below}gpuregress.json')}",
-    )
-    return "\n".join(lines) + "\n"
-
-
-def _gitlab_text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return _text("gitlab.yml", night, *reports)

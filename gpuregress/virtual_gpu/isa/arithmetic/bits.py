@@ -7,7 +7,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, larger, pointwise, read_all, resize, smaller
-from gpuregress.virtual_gpu.builder.structured import I1, I32, I64
+from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, subroutine
 from gpuregress.virtual_gpu.ptx.modifiers import is_signed, modifier_among, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Pair
 
@@ -143,18 +143,6 @@ def _byte(builder: ir.IRBuilder, both: ir.Value, index: ir.Value) -> ir.Value:
     return builder.and_(builder.trunc(moved, I32), I32(0xFF))
 
 
-_LOGIC: dict[str, Lowering] = {
-    **{opcode: pointwise(compute) for opcode, compute in _BOOLEAN.items()},
-    "not": pointwise(lambda emit, a: emit.builder.not_(a)),
-    "cnot": pointwise(_is_zero),
-    "lop3": _lop3,
-    "shl": _shl,
-    "shr": _shr,
-    "shf": _shf,
-    "prmt": _prmt,
-}
-
-
 # --- bit fields -------------------------------------------------------------------------------------------------------
 # Bit counting, bit search and bit fields: popc clz bfind fns brev bfe bfi bmsk szext.
 
@@ -263,16 +251,15 @@ def _fns(emit: Emit, instruction: Instruction) -> None:
     mask = emit.read(instruction.operands[1], "b32")
     base = emit.read(instruction.operands[2], "b32")
     offset = emit.read(instruction.operands[3], "s32")
-    search = emit.subroutine("gpuregress.fns", I32, (I32, I32, I32), _build_fns)
-    emit.write(instruction.operands[0], emit.builder.call(search, (mask, base, offset)), "b32")
+    emit.write(instruction.operands[0], _find_nth_set(emit.builder, mask, base, offset), "b32")
 
 
-def _build_fns(builder: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
+@subroutine("gpuregress.fns", I32)
+def _find_nth_set(builder: ir.IRBuilder, mask: ir.Value, base: ir.Value, offset: ir.Value) -> ir.Value:
     """The position of the |offset|-th set bit at or after `base` (before it for a negative offset), or all ones.
 
     An offset of 0 asks for the bit at `base` itself; one of -2^31, which has no magnitude, gives 0.
     """
-    mask, base, offset = arguments
     entry = builder.block
     loop, step, done = (builder.append_basic_block(name) for name in ("loop", "step", "done"))
     backward = builder.icmp_signed("<", offset, I32(0))
@@ -306,7 +293,15 @@ def _build_fns(builder: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Val
     return builder.select(builder.icmp_signed("==", offset, I32(-(1 << 31))), I32(0), result)
 
 
-_FIELDS: dict[str, Lowering] = {
+TABLE: dict[str, Lowering] = {
+    **{opcode: pointwise(compute) for opcode, compute in _BOOLEAN.items()},
+    "not": pointwise(lambda emit, a: emit.builder.not_(a)),
+    "cnot": pointwise(_is_zero),
+    "lop3": _lop3,
+    "shl": _shl,
+    "shr": _shr,
+    "shf": _shf,
+    "prmt": _prmt,
     "popc": pointwise(_population, "u32"),
     "clz": pointwise(_leading_zeros, "u32"),
     "bfind": _bfind,
@@ -317,4 +312,3 @@ _FIELDS: dict[str, Lowering] = {
     "szext": _szext,
     "fns": _fns,
 }
-TABLE: dict[str, Lowering] = {**_LOGIC, **_FIELDS}

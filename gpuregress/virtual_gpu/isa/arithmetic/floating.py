@@ -8,7 +8,7 @@ from functools import partial
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, read_all
-from gpuregress.virtual_gpu.builder.structured import F32, F64, I32
+from gpuregress.virtual_gpu.builder.structured import F32, F64, I32, call_intrinsic, subroutine
 from gpuregress.virtual_gpu.isa.arithmetic import special_function_unit
 from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
     NAN_F32,
@@ -43,36 +43,17 @@ _NEAREST = 1
 
 def directed(emit: Emit, operation: str, rounding: str, *operands: ir.Value) -> ir.Value:
     """The f64 result of `fadd`, `fsub`, `fmul`, `fdiv`, `fma` or `sqrt` under `rz`, `rm` or `rp`."""
-    function = emit.subroutine(
-        f"gpuregress.{operation}.{rounding}.f64",
-        F64,
-        (F64,) * len(operands),
-        lambda builder, arguments: _build(builder, arguments, operation, rounding),
-    )
-    function.attributes.add("noinline")
-    return emit.builder.call(function, operands)
+    return _directed(operation, rounding, emit.builder, *operands)
 
 
-def _build(builder: ir.IRBuilder, arguments: tuple[ir.Value, ...], operation: str, rounding: str) -> ir.Value:
-    module, metadata = builder.module, ir.MetaDataType()
+@subroutine(lambda operation, rounding: f"gpuregress.{operation}.{rounding}.f64", F64, attributes=("noinline",))
+def _directed(operation: str, rounding: str, builder: ir.IRBuilder, *operands: ir.Value) -> ir.Value:
     number, name = _MODES[rounding]
-    set_rounding = _declared(module, "llvm.set.rounding", ir.FunctionType(ir.VoidType(), [I32]))
-    constrained = _declared(
-        module,
-        f"llvm.experimental.constrained.{operation}.f64",
-        ir.FunctionType(F64, [F64] * len(arguments) + [metadata, metadata]),
-    )
-    builder.call(set_rounding, [I32(number)])
-    words = [ir.MetaDataString(module, word) for word in (name, "fpexcept.strict")]
-    result = builder.call(constrained, [*arguments, *words])
-    builder.call(set_rounding, [I32(_NEAREST)])
+    words = [ir.MetaDataString(builder.module, word) for word in (name, "fpexcept.strict")]
+    call_intrinsic(builder, "llvm.set.rounding", ir.VoidType(), I32(number))
+    result = call_intrinsic(builder, f"llvm.experimental.constrained.{operation}.f64", F64, *operands, *words)
+    call_intrinsic(builder, "llvm.set.rounding", ir.VoidType(), I32(_NEAREST))
     return result
-
-
-def _declared(module: ir.Module, name: str, kind: ir.FunctionType) -> ir.Function:
-    if name not in module.globals:
-        ir.Function(module, kind, name)
-    return module.globals[name]
 
 
 # --- f32 and f64 ------------------------------------------------------------------------------------------------------

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.emit import Build
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, POINTER, at, counted, element, i32, i64
+from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, POINTER, at, counted, element, i32, i64, subroutine
 from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.builder.threads import row as context_row
 from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
@@ -71,60 +70,63 @@ def _ldmatrix(emitter: Services, instruction: Instruction) -> None:
     access = MemoryAccess(instruction, Address(emitter.temporary("u64"), 0), "", 16, "read")
     b, view, thread = emitter.builder, emitter.view, emitter.thread
     site = i64(access_site(emitter, access))
-    arguments = (view.machine, thread.local, view.pointer("context"), linear_thread(b, view, thread), site, rows)
-    resolve = slow_resolve(emitter, instruction, "")
-    name = f"ldmatrix.x{len(registers)}"
-    if is_across:
-        name += ".trans"
-    types = tuple(value.type for value in arguments[:-1])
-    load = emitter.subroutine(name, I1, (*types, POINTER), _loading(len(registers), resolve, is_across=is_across))
+    number, resolve = linear_thread(b, view, thread), slow_resolve(emitter, instruction, "")
+    values = (view.machine, thread.local, view.pointer("context"), number, site, rows)
+    is_valid = _load_all(len(registers), resolve, b, *values, is_across=is_across)
     after = b.append_basic_block("loaded")
-    b.cbranch(b.call(load, arguments), after, emitter.fault_block).set_weights([4000, 1])
+    b.cbranch(is_valid, after, emitter.fault_block).set_weights([4000, 1])
     b.position_at_end(after)
     load_results(emitter, instruction, registers)
     emitter.forget_pointers()
 
 
-def _loading(count: int, resolve: ir.Function, *, is_across: bool) -> Build:
-    """Build `load(machine, local, context, thread, site, rows) → whether all rows of the matrices are valid`.
+def _name_of_load(count: int, _resolve: ir.Function, *, is_across: bool) -> str:
+    name = f"ldmatrix.x{count}"
+    return f"{name}.trans" if is_across else name
 
-    Args:
-        count: matrices.
-        resolve: finds the host pointer of a row.
-        is_across: whether the matrices are transposed.
+
+@subroutine(_name_of_load, I1)
+def _load_all(
+    count: int,
+    resolve: ir.Function,
+    b: ir.IRBuilder,
+    machine: ir.Value,
+    local: ir.Value,
+    context: ir.Value,
+    thread: ir.Value,
+    site: ir.Value,
+    rows: ir.Value,
+    *,
+    is_across: bool,
+) -> ir.Value:
+    """`(machine, local, context, thread, site, rows) → whether all rows of the matrices are valid`.
+
+    `count` matrices are loaded, transposed if `is_across`; `resolve` finds the host pointer of a row.
     """
+    own, first_lane = b.and_(thread, i32(31)), b.and_(thread, i32(-32))
+    row, column = b.lshr(own, i32(2)), b.shl(b.and_(own, i32(3)), i32(1))
 
-    def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        machine, local, context, thread, site, rows = given
-        body = b.append_basic_block("body")
-        b.branch(body)
-        b.position_at_end(body)
-        own, first_lane = b.and_(thread, i32(31)), b.and_(thread, i32(-32))
-        row, column = b.lshr(own, i32(2)), b.shl(b.and_(own, i32(3)), i32(1))
+    def pointer(lane: ir.Value) -> ir.Value:
+        address = b.load(context_row(b, context, "snap", b.add(first_lane, lane)), typ=I64, align=8)
+        found = b.call(resolve, (machine, local, address, i64(16), site))
+        with b.if_then(b.icmp_unsigned("==", found, ir.Constant(POINTER, None)), likely=False):
+            b.ret(ir.Constant(I1, 0))
+        return found
 
-        def pointer(lane: ir.Value) -> ir.Value:
-            address = b.load(context_row(b, context, "snap", b.add(first_lane, lane)), typ=I64, align=8)
-            found = b.call(resolve, (machine, local, address, i64(16), site))
-            with b.if_then(b.icmp_unsigned("==", found, ir.Constant(POINTER, None)), likely=False):
-                b.ret(ir.Constant(I1, 0))
-            return found
-
-        with counted(b, i32(count)) as number:
-            first = b.shl(number, i32(3))
-            if is_across:
-                value: ir.Value = i32(0)
-                for half in (0, 1):
-                    start = pointer(b.add(b.add(column, i32(half)), first))
-                    part = b.load(at(b, start, b.shl(b.zext(row, I64), i64(1))), typ=ir.IntType(16), align=2)
-                    value = b.or_(value, b.shl(b.zext(part, I32), i32(16 * half)))
-            else:
-                start = pointer(b.add(row, first))
-                value = b.load(at(b, start, b.shl(b.zext(column, I64), i64(1))), typ=I32, align=4)
-            result = at(b, context, b.zext(b.load(element(b, rows, number, I32), typ=I32), I64))
-            b.store(value, element(b, result, thread, I32))
-        return ir.Constant(I1, 1)
-
-    return build
+    with counted(b, i32(count)) as number:
+        first = b.shl(number, i32(3))
+        if is_across:
+            value: ir.Value = i32(0)
+            for half in (0, 1):
+                start = pointer(b.add(b.add(column, i32(half)), first))
+                part = b.load(at(b, start, b.shl(b.zext(row, I64), i64(1))), typ=ir.IntType(16), align=2)
+                value = b.or_(value, b.shl(b.zext(part, I32), i32(16 * half)))
+        else:
+            start = pointer(b.add(row, first))
+            value = b.load(at(b, start, b.shl(b.zext(column, I64), i64(1))), typ=I32, align=4)
+        result = at(b, context, b.zext(b.load(element(b, rows, number, I32), typ=I32), I64))
+        b.store(value, element(b, result, thread, I32))
+    return ir.Constant(I1, 1)
 
 
 def _stmatrix(emitter: Services, instruction: Instruction) -> None:
@@ -133,7 +135,6 @@ def _stmatrix(emitter: Services, instruction: Instruction) -> None:
     meet(emitter, STORE)
     addresses = area(emitter)
     registers = elements(source)
-    stays = emitter.subroutine(f"stmatrix.x{len(registers)}.stays", I1, (POINTER, I32), _staying(len(registers)))
     for number, register in enumerate(registers):
         b = emitter.builder
         row, column = _part_position(emitter)
@@ -146,32 +147,28 @@ def _stmatrix(emitter: Services, instruction: Instruction) -> None:
                 named, position = b.add(row, i32(8 * number)), b.add(column, i32(half))
             pointer = _row_pointer(emitter, instruction, addresses, named, "write")
             b = emitter.builder
-            with b.if_then(b.call(stays, (addresses, named)), likely=True):
+            with b.if_then(_stays(len(registers), b, addresses, named), likely=True):
                 b.store(part, at(b, pointer, b.shl(b.zext(position, I64), i64(1))), align=2)
     emitter.forget_pointers()
 
 
-def _staying(count: int) -> Build:
-    """Build `stays(addresses, row) → whether no other row of the instruction is written over this one`.
+@subroutine(lambda count: f"stmatrix.x{count}.stays", I1)
+def _stays(count: int, b: ir.IRBuilder, addresses: ir.Value, row: ir.Value) -> ir.Value:
+    """Whether no other row of the instruction, which stores `count` matrices, is written over this one.
 
     Of rows with one address, an H200 keeps the lowest of the last matrix, as for stores of 16 bytes by each lane.
     """
-
-    def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        addresses, row = given
-        own = b.load(at(b, addresses, b.shl(b.zext(row, I64), i64(3))), typ=I64, align=8)
-        matrix = b.lshr(row, i32(3))
-        overruled: ir.Value = ir.Constant(I1, 0)
-        for other in range(8 * count):
-            wins = b.or_(
-                b.icmp_unsigned(">", i32(other // 8), matrix),
-                b.and_(b.icmp_unsigned("==", i32(other // 8), matrix), b.icmp_unsigned("<", i32(other), row)),
-            )
-            same = b.icmp_unsigned("==", b.load(at(b, addresses, i64(8 * other)), typ=I64, align=8), own)
-            overruled = b.or_(overruled, b.and_(wins, same))
-        return b.not_(overruled)
-
-    return build
+    own = b.load(at(b, addresses, b.shl(b.zext(row, I64), i64(3))), typ=I64, align=8)
+    matrix = b.lshr(row, i32(3))
+    overruled: ir.Value = ir.Constant(I1, 0)
+    for other in range(8 * count):
+        wins = b.or_(
+            b.icmp_unsigned(">", i32(other // 8), matrix),
+            b.and_(b.icmp_unsigned("==", i32(other // 8), matrix), b.icmp_unsigned("<", i32(other), row)),
+        )
+        same = b.icmp_unsigned("==", b.load(at(b, addresses, i64(8 * other)), typ=I64, align=8), own)
+        overruled = b.or_(overruled, b.and_(wins, same))
+    return b.not_(overruled)
 
 
 def _movmatrix(emitter: Services, instruction: Instruction) -> None:

@@ -16,19 +16,31 @@ from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import canonical, flush, is_n
 from gpuregress.virtual_gpu.isa.lowering_table import lowering
 from gpuregress.virtual_gpu.isa.memory.load_store import MemoryAccess, generic_address, host_pointer
 from gpuregress.virtual_gpu.isa.warp_barriers import own_rank, rank_of
-from gpuregress.virtual_gpu.ptx.modifiers import HALVES, is_signed, lanes, size, space_of, type_of, unsupported
+from gpuregress.virtual_gpu.ptx.modifiers import (
+    HALVES,
+    is_signed,
+    lanes,
+    modifier_among,
+    size,
+    space_of,
+    type_of,
+    unsupported,
+)
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Operand, elements
 from gpuregress.virtual_gpu.runtime.machine_layout import REGION_SHIFT, SHARED_WINDOW
 
 _PAIRS = ("f16x2", "bf16x2")
 _OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+_OF_FLOATS = {"f32": ("add",), "f64": ("add",), **dict.fromkeys(HALVES, ("add", "min", "max"))}
+"""Type of floats → the operations that there are for it."""
 
 
 def _operation(instruction: Instruction) -> str:
-    for word in instruction.modifiers:
-        if word in _OPERATIONS:
-            return word
-    raise unsupported(instruction)
+    type_name = type_of(instruction)
+    operation = modifier_among(instruction, _OF_FLOATS.get(type_name, _OPERATIONS))
+    if not operation:
+        raise unsupported(instruction, f"there is no such operation of .{type_name}")
+    return operation
 
 
 def _atom(emitter: Services, instruction: Instruction) -> None:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field
@@ -21,6 +19,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     counted,
     i32,
     i64,
+    subroutine,
     while_nonzero,
 )
 from gpuregress.virtual_gpu.builder.threads import linear_thread
@@ -68,7 +67,7 @@ def issue(emitter: Services, target: ir.Value, data: ir.Value) -> None:
     b = emitter.builder
     if emitter.unit.granules is not None:
         b.store(emitter.view.machine, at(b, _queue(emitter), MACHINE))
-    _call(emitter, "issue", _build_issue, target, i32(data.type.width // 8), convert(b, data, I128))
+    _issue(*_running(emitter), target, i32(data.type.width // 8), convert(b, data, I128))
     _arrive_if(emitter, AT_ONCE)
 
 
@@ -83,7 +82,7 @@ def issue_arrival(emitter: Services, barrier: ir.Value, *, counts: bool) -> None
     b = emitter.builder
     if counts:
         b.store(b.add(b.load(barrier, typ=I64, align=8), i64(1)), barrier, align=8)
-    _call(emitter, "issue", _build_issue, barrier, i32(0), ir.Constant(I128, 0))
+    _issue(*_running(emitter), barrier, i32(0), ir.Constant(I128, 0))
     _arrive_if(emitter, AT_ONCE)
 
 
@@ -98,7 +97,7 @@ def wait(emitter: Services, most: int) -> None:
     """Let the thread's copies arrive, but those of its last `most` committed groups."""
     b, row = emitter.builder, _row(emitter.builder, _queue(emitter), _thread(emitter))
     limit = b.sub(b.load(at(b, row, GROUP), typ=I32), i32(most))
-    _call(emitter, "complete", _build_complete, limit)
+    _complete(*_running(emitter), limit)
     _arrive_if(emitter, AT_ANY_WAIT)
 
 
@@ -113,8 +112,7 @@ def arrive(emitter: Services, barrier: ir.Value) -> None:
         return
     b, queue = emitter.builder, _queue(emitter)
     with b.if_then(b.icmp_unsigned("!=", b.load(at(b, queue, ARRIVALS), typ=I64), i64(0)), likely=False):
-        function = emitter.subroutine("copies.arrive", I32, (POINTER, I32, POINTER), _arriving(emitter.unit))
-        b.call(function, (queue, i32(MAX_THREADS), barrier))
+        _arrive(emitter.unit, b, queue, i32(MAX_THREADS), barrier)
 
 
 def _arrive_if(emitter: Services, arrival: int) -> None:
@@ -124,7 +122,7 @@ def _arrive_if(emitter: Services, arrival: int) -> None:
     b = emitter.builder
     wanted = b.icmp_unsigned("==", field(b, emitter.view.machine, "arrival"), i64(arrival))
     with b.if_then(wanted, likely=False):
-        _call(emitter, "complete", _build_complete, i32(_ALL))
+        _complete(*_running(emitter), i32(_ALL))
 
 
 # --- access -----------------------------------------------------------------------------------------------------------
@@ -138,14 +136,9 @@ def _thread(emitter: Services) -> ir.Value:
     return linear_thread(emitter.builder, emitter.view, emitter.thread)
 
 
-def _call(emitter: Services, name: str, build: Callable[..., ir.Value], *arguments: ir.Value) -> None:
-    values = (_queue(emitter), _thread(emitter), *arguments)
-    types = tuple(item.type for item in values)
-
-    def body(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        return build(emitter, b, *given)
-
-    emitter.builder.call(emitter.subroutine(f"copies.{name}", I32, types, body), values)
+def _running(emitter: Services) -> tuple[Unit, ir.IRBuilder, ir.Value, ir.Value]:
+    """The first arguments of a subroutine for the running thread."""
+    return emitter.unit, emitter.builder, _queue(emitter), _thread(emitter)
 
 
 def _row(b: ir.IRBuilder, queue: ir.Value, thread: ir.Value) -> ir.Value:
@@ -171,15 +164,16 @@ def _bump(b: ir.IRBuilder, base: ir.Value, offset: int, by: int, type_: ir.Type 
 # --- subroutines ------------------------------------------------------------------------------------------------------
 
 
-def _build_issue(
-    emitter: Services,
+@subroutine("copies.issue")
+def _issue(
+    unit: Unit,
     b: ir.IRBuilder,
     queue: ir.Value,
     thread: ir.Value,
     target: ir.Value,
     size: ir.Value,
     data: ir.Value,
-) -> ir.Value:
+) -> None:
     """Add an entry to the end of a thread's list; where none is free, the thread's copies arrive first."""
     row = _row(b, queue, thread)
     full = b.and_(
@@ -187,8 +181,7 @@ def _build_issue(
         b.icmp_unsigned(">=", _load(b, queue, USED, I64), i64(CAPACITY)),
     )
     with b.if_then(full, likely=False):
-        complete = emitter.subroutine("copies.complete", I32, (POINTER, I32, I32), _completing(emitter))
-        b.call(complete, (queue, thread, i32(_ALL)))
+        _complete(unit, b, queue, thread, i32(_ALL))
     number = b.trunc(_load(b, queue, FREE, I64), I32)
     reused = b.icmp_unsigned("!=", number, i32(0))
     with b.if_else(reused, likely=True) as (again, fresh):
@@ -202,8 +195,8 @@ def _build_issue(
             with b.if_then(b.not_(room), likely=False):
                 # Other threads have filled the queue: this copy arrives at once.
                 _perform(b, target, size, data)
-                _note_arrival(emitter.unit, b, queue, target, size, restamps=True)
-                b.ret(i32(0))
+                _note_arrival(unit, b, queue, target, size, restamps=True)
+                b.ret_void()
             _store(b, queue, USED, used)
             unused = b.trunc(used, I32)
             second = b.block
@@ -226,17 +219,10 @@ def _build_issue(
         with longer:
             _store(b, _entry(b, queue, tail), NEXT, chosen)
     _store(b, row, TAIL, chosen)
-    return i32(0)
 
 
-def _completing(emitter: Services) -> Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value]:
-    def body(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-        return _build_complete(emitter, b, *given)
-
-    return body
-
-
-def _build_complete(emitter: Services, b: ir.IRBuilder, queue: ir.Value, thread: ir.Value, limit: ir.Value) -> ir.Value:
+@subroutine("copies.complete")
+def _complete(unit: Unit, b: ir.IRBuilder, queue: ir.Value, thread: ir.Value, limit: ir.Value) -> None:
     """Complete the entries at the head of a thread's list whose group is below a limit."""
     row = _row(b, queue, thread)
     head, test, body, after = (b.append_basic_block(name) for name in ("head", "test", "body", "after"))
@@ -248,10 +234,9 @@ def _build_complete(emitter: Services, b: ir.IRBuilder, queue: ir.Value, thread:
     entry = _entry(b, queue, number)
     b.cbranch(b.icmp_signed("<", b.sub(_load(b, entry, ENTRY_GROUP), limit), i32(0)), body, after)
     b.position_at_end(body)
-    _take_first(emitter.unit, b, queue, row, number, restamps=True)
+    _take_first(unit, b, queue, row, number, restamps=True)
     b.branch(head)
     b.position_at_end(after)
-    return i32(0)
 
 
 def _take_first(
@@ -304,17 +289,9 @@ def _perform(b: ir.IRBuilder, target: ir.Value, size: ir.Value, data: ir.Value) 
     b.position_at_end(after)
 
 
-def _arriving(unit: Unit) -> Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value]:
-    """What builds the subroutine for an mbarrier's copies."""
-    return lambda b, given: _build_arrival(unit, b, given)
-
-
-def _build_arrival(unit: Unit, b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+@subroutine("copies.arrive")
+def _arrive(unit: Unit, b: ir.IRBuilder, queue: ir.Value, threads: ir.Value, barrier: ir.Value) -> None:
     """Complete, in each thread's list, the entries up to the last arrival at an mbarrier."""
-    queue, threads, barrier = given
-    body = b.append_basic_block("body")  # stack slots are in the block before
-    b.branch(body)
-    b.position_at_end(body)
     wanted, number, last = b.ptrtoint(barrier, I64), Cell(b, i32(0)), Cell(b, i32(0))
     with counted(b, threads) as thread:
         row = _row(b, queue, thread)
@@ -331,4 +308,3 @@ def _build_arrival(unit: Unit, b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> 
                 first = _load(b, row, HEAD)
                 _take_first(unit, b, queue, row, first, restamps=False)
                 last.set(b.select(b.icmp_unsigned("==", first, end), i32(0), end))
-    return i32(0)

@@ -7,15 +7,30 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.gpu.records import Record, replace
+from gpuregress.virtual_gpu.analysis.effects import registers_read
 from gpuregress.virtual_gpu.analysis.pointers import Provenance
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.region_bounds import RegionBounds, local_region
 from gpuregress.virtual_gpu.builder.services import Services
-from gpuregress.virtual_gpu.builder.structured import I1, I8, I32, I64, POINTER, at, convert, i64, llvm_type, width
+from gpuregress.virtual_gpu.builder.structured import (
+    I1,
+    I8,
+    I32,
+    I64,
+    POINTER,
+    at,
+    call_intrinsic,
+    convert,
+    i64,
+    llvm_type,
+    private_function,
+    subroutine,
+    width,
+)
 from gpuregress.virtual_gpu.builder.threads import dimension, linear_thread
 from gpuregress.virtual_gpu.checks import local_notes
 from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, flags_of, note_access
-from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, is_volatile_shared, registers_read, variable_of
+from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, is_volatile_shared, variable_of
 from gpuregress.virtual_gpu.ptx.modifiers import byte_size, lanes, size, space_of, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
 from gpuregress.virtual_gpu.runtime.machine_layout import EXCHANGE_ENTRIES, EXCHANGE_SHIFT, LOCAL_WINDOW, SHARED_WINDOW
@@ -193,7 +208,7 @@ def _checked(emitter: Services, access: MemoryAccess, value: ir.Value, region: R
     """The check against one region, with a look-up in all regions if it fails."""
     limit = _limit(emitter, region, access.count, value.type)
     if emitter.proven.escape is not None:
-        offset, inside = _inside(emitter, emitter.builder, access.count, value, region.base, limit)
+        offset, inside = _inside(emitter.builder, access.count, value, region.base, limit)
         near = emitter.builder.append_basic_block("near")
         emitter.builder.cbranch(inside, near, emitter.proven.escape).set_weights([_LIKELY, _UNLIKELY])
         emitter.builder.position_at_end(near)
@@ -201,7 +216,7 @@ def _checked(emitter: Services, access: MemoryAccess, value: ir.Value, region: R
     if not emitter.unit.schedule.is_optimised:
         return _resolved(emitter, _called(emitter, access, value, (region.base, limit, region.host)))
     builder = emitter.builder
-    offset, inside = _inside(emitter, builder, access.count, value, region.base, limit)
+    offset, inside = _inside(builder, access.count, value, region.base, limit)
     fast, slow, after = (builder.append_basic_block(word) for word in ("fast", "slow", "after"))
     builder.cbranch(inside, fast, slow).set_weights([_LIKELY, _UNLIKELY])
     quick = ir.IRBuilder(fast)
@@ -226,16 +241,14 @@ def _fleeing(emitter: Services, escape: ir.Block) -> ir.Value:
 
 
 def _inside(
-    emitter: Services, builder: ir.IRBuilder, count: int, value: ir.Value, base: ir.Value, limit: ir.Value
+    builder: ir.IRBuilder, count: int, value: ir.Value, base: ir.Value, limit: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
     """An address's offset into a region, and whether an access there is inside and aligned."""
     offset = builder.sub(value, base)
     shift = ir.Constant(value.type, count.bit_length() - 1)
-    name = f"llvm.fshr.i{value.type.width}"
-    fshr = emitter.unit.intrinsic(name, value.type, (value.type,) * 3)
     rotated = offset
     if count > 1:
-        rotated = builder.call(fshr, (offset, offset, shift))
+        rotated = call_intrinsic(builder, f"llvm.fshr.i{value.type.width}", value.type, offset, offset, shift)
     return offset, builder.icmp_unsigned("<", rotated, limit)
 
 
@@ -281,12 +294,12 @@ def _called(
     def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
         # One block, so that no argument is stored: the stack of this many calls would alias the caller's.
         base, limit, _ = among(given)
-        _, inside = _inside(emitter, b, count, given[3], base, limit)
-        near_way = emitter.subroutine(f"{name}.near", POINTER, types, near)
-        far_way = emitter.subroutine(f"{name}.far", POINTER, types, far)
+        _, inside = _inside(b, count, given[3], base, limit)
+        near_way = private_function(b.module, f"{name}.near", POINTER, types, near)
+        far_way = private_function(b.module, f"{name}.far", POINTER, types, far)
         return b.call(b.select(inside, near_way, far_way), given, tail="musttail")
 
-    return emitter.builder.call(emitter.subroutine(name, POINTER, types, build), arguments)
+    return emitter.builder.call(private_function(emitter.module, name, POINTER, types, build), arguments)
 
 
 def _resolved(emitter: Services, pointer: ir.Value) -> ir.Value:
@@ -524,7 +537,6 @@ TABLE = {"ld": _load, "ldu": _load, "prefetch": _nothing, "prefetchu": _nothing,
 
 
 _STEP = 4
-_ARGUMENTS = (POINTER, I64, I64, I64)
 _MEETING_SHIFT, _BLOCK_SHIFT, _WARP_SHIFT, _CLASS_SHIFT = 10, 36, 5, 32
 _MEETING_MASK = (1 << _BLOCK_SHIFT - _MEETING_SHIFT) - 1
 
@@ -536,18 +548,14 @@ def watch(emitter: Services, instruction: Instruction) -> None:
     space, count = space_of(instruction), lanes(instruction) * size(type_of(instruction))
     site = access_site(emitter, MemoryAccess(instruction, address, space, count, ""))
     start, tag = generic_address(emitter, address, space), _tag(emitter)
-    for watched, name, build in (
-        (emitter.watched.reads, "exchange.read", _read),
-        (emitter.watched.writes, "exchange.write", _write),
-    ):
+    for watched, note in ((emitter.watched.reads, _read), (emitter.watched.writes, _write)):
         if emitter.index not in watched:
             continue
-        function = emitter.subroutine(name, I64, _ARGUMENTS, build)
         place = i64(site | watched[emitter.index] << _CLASS_SHIFT)
         used = -1 if instruction.used_bytes is None else instruction.used_bytes
         for offset in (at_ for at_ in range(0, count, _STEP) if used >> at_ & (1 << _STEP) - 1):
             where = emitter.builder.add(start, i64(offset))
-            emitter.builder.call(function, (emitter.view.machine, where, tag, place))
+            note(emitter.builder, emitter.view.machine, where, tag, place)
 
 
 def _tag(emitter: Services) -> ir.Value:
@@ -567,16 +575,15 @@ def _entry(b: ir.IRBuilder, machine: ir.Value, address: ir.Value) -> ir.Value:
     return at(b, table, b.shl(number, i64(EXCHANGE_SHIFT)))
 
 
-def _write(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
-    machine, address, tag, place = arguments
+@subroutine("exchange.write")
+def _write(b: ir.IRBuilder, machine: ir.Value, address: ir.Value, tag: ir.Value, place: ir.Value) -> None:
     entry = _entry(b, machine, address)
     for offset, value in enumerate((address, tag, place)):
         b.store(value, at(b, entry, 8 * offset))
-    return i64(0)
 
 
-def _read(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
-    machine, address, tag, place = arguments
+@subroutine("exchange.read")
+def _read(b: ir.IRBuilder, machine: ir.Value, address: ir.Value, tag: ir.Value, place: ir.Value) -> None:
     entry = _entry(b, machine, address)
     written, writer, where = (b.load(at(b, entry, 8 * offset), typ=I64) for offset in range(3))
     difference = b.xor(writer, tag)
@@ -589,4 +596,3 @@ def _read(b: ir.IRBuilder, arguments: tuple[ir.Value, ...]) -> ir.Value:
     with b.if_then(b.and_(found, first)):
         for name, value in (("exchange_write", where), ("exchange_read", place)):
             set_field(b, machine, name, b.add(b.zext(b.trunc(value, I32), I64), i64(1)))
-    return i64(0)

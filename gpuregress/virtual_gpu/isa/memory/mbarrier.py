@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.services import Services, call_python, raw_call
-from gpuregress.virtual_gpu.builder.structured import I1, I64, at, convert, entry_alloca, i64, width
+from gpuregress.virtual_gpu.builder.structured import I1, I64, convert, i64, stack_words, width
 from gpuregress.virtual_gpu.builder.threads import linear_thread
 from gpuregress.virtual_gpu.checks.access_notes import begin_epoch, note_initialization, note_order, note_wait
 from gpuregress.virtual_gpu.isa.memory import copy_queue
@@ -52,15 +52,7 @@ def bulk_copy(emitter: Services, instruction: Instruction) -> None:
         return
     _check_operands(instruction, form)
     values = _operands(emitter, instruction, form)
-    b, view = emitter.builder, emitter.view
-    thread = b.zext(linear_thread(b, view, emitter.thread), I64)
-    site = i64(emitter.unit.site(instruction))
-    slots = entry_alloca(b.function, ir.ArrayType(I64, 3 + len(values)), align=8)
-    for index, value in enumerate((site, thread, i64(len(values)), *values)):
-        b.store(value, at(b, slots, 8 * index))
-    set_field(b, view.machine, "fault_site", site)
-    call_python(emitter, BULK_ISSUE, slots)
-    begin_epoch(emitter.builder, emitter)
+    _pass(emitter, instruction, BULK_ISSUE, (), values)
 
 
 def send(
@@ -76,15 +68,23 @@ def send(
         values: the elements, integers of 32 or 64 bits.
     """
     b = emitter.builder
-    site = i64(emitter.unit.site(instruction))
-    thread = b.zext(linear_thread(b, emitter.view, emitter.thread), I64)
     addresses = (b.ptrtoint(target, I64), b.ptrtoint(barrier, I64))
-    wide = [convert(b, value, I64) for value in values]
-    slots = entry_alloca(b.function, ir.ArrayType(I64, 5 + len(wide)), align=8)
-    for index, value in enumerate((site, thread, *addresses, i64(len(wide)), *wide)):
-        b.store(value, at(b, slots, 8 * index))
-    set_field(b, emitter.view.machine, "fault_site", site)
-    call_python(emitter, BULK_SEND, slots)
+    _pass(emitter, instruction, BULK_SEND, addresses, [convert(b, value, I64) for value in values])
+
+
+def _pass(
+    emitter: Services,
+    instruction: Instruction,
+    number: int,
+    addresses: tuple[ir.Value, ...],
+    values: list[ir.Value],
+) -> None:
+    """Pass the site, the thread, addresses, and values with their count to Python; i64 each."""
+    b, view = emitter.builder, emitter.view
+    site, thread = i64(emitter.unit.site(instruction)), b.zext(linear_thread(b, view, emitter.thread), I64)
+    words = stack_words(b, (site, thread, *addresses, i64(len(values)), *values))
+    set_field(b, view.machine, "fault_site", site)
+    call_python(emitter, number, words)
     begin_epoch(emitter.builder, emitter)
 
 
@@ -98,11 +98,10 @@ def arrive(emitter: Services, pointer: ir.Value) -> None:
     if not emitter.unit.has_bulk_copies:
         return
     b, view = emitter.builder, emitter.view
-    slot = entry_alloca(b.function, ir.ArrayType(I64, 2), align=8)
     with b.if_then(b.icmp_unsigned("!=", field(b, view.machine, "pending_loads"), i64(0)), likely=False):
-        b.store(b.ptrtoint(pointer, I64), slot)
-        b.store(b.zext(linear_thread(b, view, emitter.thread), I64), at(b, slot, 8))
-        raw_call(b, view.machine, BULK_ARRIVE, slot, emitter.thread.local)
+        thread = b.zext(linear_thread(b, view, emitter.thread), I64)
+        words = stack_words(b, (b.ptrtoint(pointer, I64), thread))
+        raw_call(b, view.machine, BULK_ARRIVE, words, emitter.thread.local)
 
 
 def _check_operands(instruction: Instruction, form: BulkForm) -> None:

@@ -62,7 +62,7 @@ def test_an_order_of_which_all_is_needed_is_told_as_such() -> None:
 
 
 def test_a_search_that_is_cut_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedules, "MOST_TRIALS", 4)
+    monkeypatch.setattr(schedules, "SWITCH_TRIALS", 4)
     found = searched("reverse", first=9, second=2)
     assert found is not None
     assert found.words.endswith("is enough (4 runs tried; fewer switches may be)")

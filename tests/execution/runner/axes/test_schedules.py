@@ -13,6 +13,8 @@ from gpuregress.execution.runner.execution import run_case
 from gpuregress.foundation.records import CaseSettings
 from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.records import replace
+from gpuregress.store import launch_log
+from gpuregress.store.launch_log import LaunchBegin
 from tests import fakes
 from tests.workshop import Workshop
 
@@ -111,6 +113,15 @@ def ran(shop: Workshop, *options: str, job: str = "luck") -> dict[str, Any]:
 
 def dumped(case: Mapping[str, Any]) -> dict[str, str]:
     return {buffer["name"]: Path(buffer["dump"]).read_text() for buffer in case["buffers"]}
+
+
+def test_no_two_launches_of_a_run_have_one_number(shop: Workshop) -> None:
+    shop.write("configs/pair.yaml", f"parameters: {{of: [1, 2]}}\nschedules: 2\n{STEPS}")
+    shop.call("run", "--device", "cpu", "pair")
+    events = launch_log.read(shop.root / "runs/latest/launch.log").events
+    numbers = [event.number for event in events if isinstance(event, LaunchBegin)]
+    assert len(numbers) > 4
+    assert len(set(numbers)) == len(numbers)
 
 
 def test_every_kind_of_luck_shows_and_no_correct_twin_does(shop: Workshop) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from gpuregress.foundation.records import (
+    SWITCH_TRIALS,
     Argument,
     Buffer,
     Case,
     CaseSettings,
     Fill,
+    Instruments,
     NoOptions,
     PythonFunction,
     TimingLoop,
@@ -27,6 +29,8 @@ def test_log_numbers_of_a_case() -> None:
     assert fakes.case("double", repeat=3).launch_numbers == 3
     settings = CaseSettings(timing=TimingLoop(2, 5), poison="twice")
     assert fakes.case("double", "double", settings=settings).launch_numbers == 2 * (1 + 1 + 7)
+    settings = CaseSettings(instruments=Instruments(accuracy=True), schedules=("forward", "reverse"))
+    assert fakes.case("double", settings=settings).launch_numbers == 1 + 1 + 1 + 1 + SWITCH_TRIALS
 
 
 def test_the_contents_of_another_buffer_travel_with_a_fill() -> None:

@@ -131,12 +131,12 @@ def test_a_function_of_a_header_and_a_hole_in_its_name(shop: Workshop) -> None:
         (
             "function: {name: dflt, block: [2000]}",
             X + RESULT,
-            "3: function.block: 2000 is 2000 threads: a block has at most 1024",
+            "3: function.block: 2000 x 1 x 1 has 2000 threads; the limit of a block is 1024",
         ),
         (
             "function: {name: dflt, block: [64, 32]}",
             X + RESULT,
-            "3: function.block: 64 x 32 is 2048 threads: a block has at most 1024",
+            "3: function.block: 64 x 32 x 1 has 2048 threads; the limit of a block is 1024",
         ),
         (BLOCK.replace("scratch", "scratsch"), V + RESULT, "no buffer for parameter 'scratch' (float*) of"),
         (BLOCK, V.replace("8 * n", "7 * n") + RESULT, "or one for each thread of a block: 32"),

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from gpuregress.foundation.document import forms
 from gpuregress.foundation.document.forms import FormErrors
-from gpuregress.jobs.spec.models.buffer import Surface, TextureSpec
+from gpuregress.jobs.spec.models.buffer import BufferSpec, TextureSpec
 
 
 def test_one_mode_stands_for_all_axes() -> None:
@@ -22,6 +21,9 @@ def test_what_is_no_texture(given: Any) -> None:
 
 
 def test_a_surface_is_a_flag_or_layered() -> None:
-    assert [forms.read(Surface, given) for given in (True, False, "layered")] == [True, False, "layered"]
-    with pytest.raises(FormErrors, match="expected true, false or layered, got 'cubic'"):
-        forms.read(Surface, "cubic")
+    def surface(given: Any) -> Any:
+        return BufferSpec.of({"dtype": "float32", "shape": [8], "surface": given}).surface
+
+    assert [surface(given) for given in (True, False, "layered")] == [True, False, "layered"]
+    with pytest.raises(FormErrors, match="expected one of true, false, layered; got 'cubic'"):
+        surface("cubic")

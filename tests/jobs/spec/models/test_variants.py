@@ -20,7 +20,7 @@ def test_switches_are_words_or_booleans() -> None:
         ({}, "nothing to compare"),
         ({"fmad": ["on"]}, "nothing to compare"),
         ({"fmad": ["on", True]}, "fmad lists a value twice"),
-        ({"fmad": ["on", "maybe"]}, "expected on or off, got 'maybe'"),
+        ({"fmad": ["on", "maybe"]}, "expected one of on, off; got 'maybe'"),
         ({"arch": ["sm_80", "sm_1"]}, "sm_1"),
         ({"fmad": ["on", "off"], "differences": "ignore"}, "expected one of"),
         ({"ftz": ["on", "off"]}, "unknown key"),

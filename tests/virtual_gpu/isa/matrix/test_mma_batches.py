@@ -7,7 +7,8 @@ import pytest
 
 from gpuregress.virtual_gpu.compilation import translate
 from gpuregress.virtual_gpu.isa.matrix import mma
-from gpuregress.virtual_gpu.isa.matrix.mma import instruction_count, is_batch, members, with_batches
+from gpuregress.virtual_gpu.isa.matrix.mma import members, with_batches
+from gpuregress.virtual_gpu.ptx.opcode_table import instruction_count, is_batch
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Module, Register
 from tests.virtual_gpu.running import Running

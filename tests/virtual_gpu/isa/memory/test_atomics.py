@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpuregress.foundation.errors import UnsupportedError
+from gpuregress.virtual_gpu.arrays import run
 from tests.virtual_gpu.running import Running, ints
 
 SOURCE = """
@@ -47,3 +49,20 @@ def test_float_atomics_flush_in_global_memory_only(program: Running) -> None:
     y = program.put("y", np.zeros(2, np.float32))
     program.launch("tiny", 1, 1, y)
     assert y.read().view(np.float32).tolist() == [0, 2 * np.float32(1e-40)]
+
+
+@pytest.mark.parametrize("form", ["max.f32", "inc.f32", "and.f64", "min.f64", "xor.f16x2"])
+def test_there_are_few_operations_of_floats(form: str) -> None:
+    width = 64 if form.endswith("64") else 32
+    ptx = f""".version 8.0
+    .target sm_90
+    .address_size 64
+    .visible .entry k(.param .u64 out) {{
+      .reg .b64 %o; .reg .b{width} %v;
+      ld.param.u64 %o, [out];
+      ld.global.b{width} %v, [%o];
+      red.global.{form} [%o], %v;
+      ret;
+    }}"""
+    with pytest.raises(UnsupportedError, match=f"red.global.{form} at PTX line 8 .* no such operation of"):
+        run(ptx, "k", (1, 1, 1), (1, 1, 1), [np.zeros(1)])

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from gpuregress.gpu.records import Record
-from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, words_of
 
 _STRINGIFIED = re.compile(r"(?<!#)#\s*\w+")
 _CONCATENATION = re.compile(r"\s*##\s*")
@@ -53,7 +53,9 @@ def expansions(text: str, mark: str) -> list[str]:
     return list(dict.fromkeys(choices))
 
 
-def expanded(text: str, macros: Mapping[str, tuple[Macro, ...]], mark: str, choice: int = 0) -> str:
+def expanded(
+    text: str, macros: Mapping[str, tuple[Macro, ...]], mark: str, choice: int = 0, *, anywhere: bool = False
+) -> str:
     """Put the texts of macros in the place of their calls at namespace scope, where they make something.
 
     Args:
@@ -61,12 +63,13 @@ def expanded(text: str, macros: Mapping[str, tuple[Macro, ...]], mark: str, choi
         macros: by name, each with its definitions.
         mark: what tells the macros that make something: `__global__` or `<<<`.
         choice: the number of the definition that is taken, of those that may hold at a call.
+        anywhere: whether calls within functions are expanded, too.
     """
     making = _making(macros, mark)
     for _ in range(_MOST_ROUNDS):
         pieces: list[str] = []
         last = 0
-        for call in _calls(text, macros, making, choice):
+        for call in _calls(text, macros, making, choice, anywhere=anywhere):
             lines = "\n" * text.count("\n", call.start, call.end)
             pieces += [text[last : call.start], _expansion(call.macro, call.arguments), lines]
             last = call.end
@@ -74,6 +77,48 @@ def expanded(text: str, macros: Mapping[str, tuple[Macro, ...]], mark: str, choi
             break
         text = "".join((*pieces, text[last:]))
     return text
+
+
+class Expansion(Record):
+    """A macro's call in a text, and what stands there instead, in as many lines."""
+
+    start: int
+    end: int
+    text: str
+
+
+def expansions_in_lines(
+    text: CxxText, macros: Mapping[str, tuple[Macro, ...]], lines: Collection[int]
+) -> list[Expansion]:
+    """Expand the macros in some lines that make a body in braces; one with several definitions stays.
+
+    Args:
+        text: with its comments and directives.
+        macros: by name, each with its definitions, also those of other files.
+        lines: counted from 1.
+    """
+    making = _making(macros, "{")
+    if not making:
+        return []
+    made: list[Expansion] = []
+    for match in re.finditer(rf"{words_of(sorted(making))}\b", text.code):
+        if (made and match.start() < made[-1].end) or text.code.count("\n", 0, match.start()) + 1 not in lines:
+            continue
+        definitions = set(_defined_before(text, match[0], match.start()) or macros[match[0]])
+        call = _call(text.code, match, definitions.pop()) if len(definitions) == 1 else None
+        if call is not None:
+            newlines = "\n" * text.code.count("\n", call.start, call.end)
+            made.append(Expansion(call.start, call.end, _expansion(call.macro, call.arguments) + newlines))
+    return made
+
+
+def _defined_before(text: CxxText, name: str, offset: int) -> list[Macro]:
+    """List the definitions of a macro that may hold at an offset, as far as the text itself has them."""
+    holding: dict[str, tuple[Macro, ...]] = {}
+    for directive in text.directives:
+        if directive.start < offset and directive.word in ("define", "undef") and name in directive.rest:
+            _read_directive(text.text[directive.start : directive.end], holding)
+    return list(holding.get(name, ()))
 
 
 def _making(macros: Mapping[str, tuple[Macro, ...]], mark: str) -> set[str]:
@@ -87,7 +132,9 @@ def _making(macros: Mapping[str, tuple[Macro, ...]], mark: str) -> set[str]:
     return making
 
 
-def _calls(text: str, macros: Mapping[str, tuple[Macro, ...]], making: Collection[str], choice: int) -> Iterator[_Call]:
+def _calls(
+    text: str, macros: Mapping[str, tuple[Macro, ...]], making: Collection[str], choice: int, *, anywhere: bool
+) -> Iterator[_Call]:
     """List the macros at namespace scope that make something, by themselves or by a macro that they are given."""
     if not making:
         return
@@ -110,7 +157,7 @@ def _calls(text: str, macros: Mapping[str, tuple[Macro, ...]], making: Collectio
         elif match["bracket"] == "}":
             if scopes:
                 scopes.pop()
-        elif match["name"] and all(scopes):
+        elif match["name"] and (anywhere or all(scopes)):
             definitions = holding.get(match["name"], macros[match["name"]])
             call = _call(text, match, definitions[min(choice, len(definitions) - 1)]) if definitions else None
             if call is None:

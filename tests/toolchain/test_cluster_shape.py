@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.api.kernel import with_cluster
 from gpuregress.foundation.errors import UsageError
+from gpuregress.toolchain.ptx_declarations import with_cluster
 
 PTX = """.visible .entry other(.param .u64 a) { ret; }
 .visible .entry k(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.functions.register_values import RegisterValues
+from gpuregress.virtual_gpu.builder.register_values import RegisterValues
 
 I32 = ir.IntType(32)
 ONE, TWO = I32(1), I32(2)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from llvmlite import ir
 
-from gpuregress.virtual_gpu.builder.structured import I1, I64, i64, open_function
-from gpuregress.virtual_gpu.checks.shadow_cells import subroutine
+from gpuregress.virtual_gpu.builder.structured import I1, I32, I64, i64, open_function, private_function, subroutine
 
 
 def _caller() -> ir.IRBuilder:
@@ -42,3 +41,32 @@ def test_what_stands_before_the_builder_or_has_a_keyword_names_a_subroutine() ->
     answers = [is_zero(space, caller, i64(1), is_strong=False) for space in ("shared", "global", "shared")]
     assert [answer.type for answer in answers] == [I1] * 3
     assert [*caller.module.globals] == ["caller", "is_zero.shared.False", "is_zero.global.False"]
+
+
+def test_a_large_subroutine_is_not_inlined_where_many_places_call_it() -> None:
+    def build(b: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
+        value = given[0]
+        for number in range(80):
+            value = b.mul(value, b.add(value, I32(number)))
+        return value
+
+    module = ir.Module()
+    small = [private_function(module, "small", I32, (I32,), lambda _, given: given[0]) for _ in range(20)]
+    large = [private_function(module, "large", I32, (I32,), build) for _ in range(15)]
+    assert "noinline" not in large[0].attributes
+    private_function(module, "large", I32, (I32,), build)
+    assert "noinline" in large[0].attributes
+    assert "noinline" not in small[0].attributes
+
+
+def test_a_subroutine_that_is_always_inlined_stays_so() -> None:
+    @subroutine("large", I32, attributes=("alwaysinline",))
+    def large(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
+        for number in range(80):
+            value = b.mul(value, b.add(value, I32(number)))
+        return value
+
+    caller = _caller()
+    for _ in range(20):
+        large(caller, I32(1))
+    assert "noinline" not in caller.module.globals["large"].attributes
