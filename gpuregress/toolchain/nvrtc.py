@@ -357,8 +357,9 @@ def _attempt(
     texts = (unit.text, *unit.headers.values())
     headers = _given_headers(source, unit, folders)
     asked = name_expressions(() if source.harness else source.kernels, signatures or {})
-    contents = inputs(source).contents
-    implied = host_headers.implied((*texts, *(content.decode(errors="replace") for content in contents[1:])))
+    files = inputs(source)
+    contents = files.contents
+    implied = host_headers.implied((unit.text, *_header_texts(files, unit)))
     options = _options(source, folders)
     precompiled = precompiled_headers.find(unit.text, options, headers, contents[1:], may_be_refused=may_be_refused)
 
@@ -382,6 +383,12 @@ def _attempt(
         again = _attempt(nvrtc, source, unit, folders, known) if known else attempt
         return again if again.result is not None else attempt
     return attempt
+
+
+def _header_texts(files: SourceInputs, unit: TranslationUnit) -> Iterator[str]:
+    """Yield the texts of the project's headers as the compiler gets them."""
+    for file, content in zip(files.files[1:], files.contents[1:], strict=True):
+        yield unit.headers.get(str(file.resolve())) or content.decode(errors="replace")
 
 
 def _precompiled(
@@ -539,9 +546,7 @@ def _shows_folder(source: Source, unit: TranslationUnit, ptx: str, folders: tupl
     defined += [option.removeprefix("--define-macro").lstrip("-D= ") for option in source.options]
     if not path_macros.mentions_path((*files.contents, *(text.encode() for text in defined))):
         return False
-    texts = [unit.text + source.harness]
-    for file, content in zip(files.files[1:], files.contents[1:], strict=True):
-        texts.append(unit.headers.get(str(file.resolve())) or content.decode(errors="replace"))
+    texts = [unit.text + source.harness, *_header_texts(files, unit)]
     return path_macros.expands_path(texts, defined)
 
 

@@ -54,6 +54,7 @@ def test_headers_are_looked_for_without_the_code(tmp_path: Path, monkeypatch: py
         submit(pool, key, source)
 
     monkeypatch.setattr(CompilerPool, "submit", noted)
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
     files = {
         "one/a.h": "#include <b.h>\n#include <lib/x.h>\n",
         "two/b.h": "#define N 1\n",
