@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -299,3 +300,19 @@ def test_directives_alone_tell_the_missing_headers(write: Write) -> None:
     with pytest.raises(CompileError) as caught:
         _compile(write, "#error gone\n", harness=harness.DIRECTIVES)
     assert caught.value.missing_headers == ()
+
+
+@pytest.mark.parametrize("is_of_device", [False, True])
+def test_host_code_brings_no_headers(write: Write, monkeypatch: pytest.MonkeyPatch, *, is_of_device: bool) -> None:
+    texts: list[str] = []
+    program = nvrtc._program
+
+    def noted(bindings: object, text: str, *others: Any) -> object:
+        texts.append(text)
+        return program(bindings, text, *others)
+
+    monkeypatch.setattr(nvrtc, "_program", noted)
+    annotation = "__device__ " if is_of_device else ""
+    write(f"{annotation}int largest(int a) {{ return std::max(a, 2); }}\n", "a.h")
+    _compile(write, '#include "a.h"\n__global__ void k(int* x) { x[0] = 1; }\n', kernels=("k",))
+    assert [text.startswith("#include <algorithm>\n") for text in texts] == [is_of_device]
