@@ -104,3 +104,24 @@ def test_mathematical_functions_promote_their_arguments_as_gnus_library(write: W
     """
     ptx = nvrtc.compile_source(write(text), text).ptx
     assert "sqrt.rn.f64" in ptx
+
+
+def test_a_using_directive_for_std_leaves_functions_of_whole_numbers_alone(write: Write) -> None:
+    text = """#include <cmath>
+    #include <cstdlib>
+    #include <algorithm>
+    using namespace std;
+    __global__ void k(float* y, int* n, long m) { n[0] = abs(n[1]) + max(n[2], RAND_MAX); y[0] = abs(y[1]) + abs(m); }
+    """
+    assert ".entry" in nvrtc.compile_source(write(text), text).ptx
+
+
+def test_functions_of_complex_numbers_stand_beside_those_of_real_ones(write: Write) -> None:
+    text = """#include <cmath>
+    #include <complex>
+    __global__ void k(float* y, std::complex<float>* z) {
+        y[0] = std::abs(z[0]) + std::abs(y[1]) + std::exp(y[2]) + std::norm(z[2]) + std::pow(z[1], 2).real();
+        z[1] = std::exp(z[0]) * std::sqrt(z[1]) + std::conj(z[2]);
+    }
+    """
+    assert ".entry" in nvrtc.compile_source(write(text), text).ptx
