@@ -24,7 +24,7 @@ from gpuregress.execution import device_registry as registry
 from gpuregress.execution.workers import worker_spawn
 from gpuregress.session.run_request import Machinery
 from gpuregress.store.project import Project
-from gpuregress.store.settings import Settings
+from gpuregress.store.settings import RetentionSpec, SettingsSpec
 from gpuregress.toolchain.cache import STAND_INS
 from tests import preloaded, workshop
 from tests.session.bench import Bench
@@ -121,7 +121,7 @@ def bench(tmp_path: Path) -> Bench:
     """A project whose cases run on the fake device."""
     (tmp_path / "configs").mkdir()
     configs, baselines, runs = (tmp_path / name for name in ("configs", "baselines", "runs"))
-    return Bench(Project(tmp_path, configs, baselines, runs, Settings(keep_runs=3)))
+    return Bench(Project(tmp_path, configs, baselines, runs, SettingsSpec(retention=RetentionSpec(runs=3))))
 
 
 @functools.lru_cache(maxsize=1)

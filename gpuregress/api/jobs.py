@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +27,43 @@ from gpuregress.store import project
 from gpuregress.store.dumps import reader
 from gpuregress.store.project import Project
 
+Entry = TypeVar("Entry", Case, "CaseResult")
+
 Runnable = Case | str | os.PathLike[str]
 """A case, or the path of a job file."""
 
 
+class _ByName(Sequence[Entry]):
+    """Cases or their results in order, which are also found by the name of the case, without the job's, too."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _entries(self) -> tuple[Entry, ...]: ...
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, at: int | str) -> Entry: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Entry]: ...
+
+    def __getitem__(self, at: int | slice | str) -> Entry | Sequence[Entry]:
+        """Return one by its position or the name of its case."""
+        if not isinstance(at, str):
+            return self._entries[at]
+        for entry in self._entries:
+            name = entry.name if isinstance(entry, Case) else entry.case.name
+            if at in (name, name.partition("/")[2]):
+                return entry
+        raise KeyError(at)
+
+
 @dataclass(frozen=True, slots=True)
-class Job(Sequence[Case]):
+class Job(_ByName[Case]):
     """A job file's cases, in order.
 
     Attributes:
@@ -44,23 +76,9 @@ class Job(Sequence[Case]):
     path: Path
     cases: tuple[Case, ...]
 
-    def __len__(self) -> int:
-        return len(self.cases)
-
-    @overload
-    def __getitem__(self, at: int | str) -> Case: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Case]: ...
-
-    def __getitem__(self, at: int | slice | str) -> Case | Sequence[Case]:
-        """Return a case by its position or its name."""
-        if not isinstance(at, str):
-            return self.cases[at]
-        found = next((case for case in self.cases if at in (case.name, case.name.partition("/")[2])), None)
-        if found is None:
-            raise KeyError(at)
-        return found
+    @property
+    def _entries(self) -> tuple[Case, ...]:
+        return self.cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +146,7 @@ class _Buffers(Mapping[str, npt.NDArray[Any]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Results(Sequence[CaseResult]):
+class Results(_ByName[CaseResult]):
     """The results of a run, in the order of its cases.
 
     Attributes:
@@ -141,24 +159,9 @@ class Results(Sequence[CaseResult]):
     summary: RunSummary
     root: Path = field(repr=False)
 
-    def __len__(self) -> int:
-        return len(self.results)
-
-    @overload
-    def __getitem__(self, at: int | str) -> CaseResult: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[CaseResult]: ...
-
-    def __getitem__(self, at: int | slice | str) -> CaseResult | Sequence[CaseResult]:
-        """Return a result by its position or its case's name."""
-        if not isinstance(at, str):
-            return self.results[at]
-        names = ((one, one.case.name) for one in self.results)
-        found = next((one for one, name in names if at in (name, name.partition("/")[2])), None)
-        if found is None:
-            raise KeyError(at)
-        return found
+    @property
+    def _entries(self) -> tuple[CaseResult, ...]:
+        return self.results
 
     @property
     def passed(self) -> bool:

@@ -69,7 +69,7 @@ class Night:
         """Keep the mails on what was said so far: bisections and reports take time, and a kill must not lose them."""
         project = self._project
         if project is not None and self.summary is not None:
-            room = MailRoom(project.settings.smtp, project.runs / UNSENT_MAILS)
+            room = MailRoom(project.settings.notify.smtp, project.runs / UNSENT_MAILS)
             self._kept = list(self._mails(project, room, self.summary.exit_code, tuple(self._lines)))
 
     def require_printed(self) -> None:
@@ -98,23 +98,23 @@ class Night:
         # What the night found stays the subject of its mail.
         lines = (*self._lines[:1], *entry(message).splitlines(), *self._lines[1:])
         patience = web_request.HASTE if exit_code == Interrupted.exit_code else web_request.DEFAULT_PATIENCE
-        mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS)
+        mails = MailRoom(settings.notify.smtp, project.runs / UNSENT_MAILS)
         if patience is web_request.HASTE:
-            mails = MailRoom(settings.smtp, project.runs / UNSENT_MAILS, patience.total_s)
+            mails = MailRoom(settings.notify.smtp, project.runs / UNSENT_MAILS, patience.total_s)
         tonight = list(self._mails(project, mails, exit_code, lines))
         for earlier in self._kept:
             earlier.remove()
         if settings.ping:
             self._failures.append(notices.ping_end(settings.ping, exit_code, lines, patience))
         self._failures += map(mails.send, tonight)
-        if lines and settings.webhook:
+        if lines and settings.notify.webhook:
             notice = self._notice(project, exit_code, lines)
-            self._failures.append(notices.post_webhook(settings.webhook, notice, patience))
+            self._failures.append(notices.post_webhook(settings.notify.webhook, notice, patience))
         if exit_code != RunLocked.exit_code:  # the night that runs sends them
             self._failures += mails.send_kept()
         failures = list(dict.fromkeys(filter(None, self._failures)))
         console.say_notes(failures)  # it changes no exit code, and cron mails what is on stderr
-        return bool(lines and not failures and (settings.mail or settings.webhook))
+        return bool(lines and not failures and (settings.notify.mail or settings.notify.webhook))
 
     def _notice(self, project: Project, exit_code: int, lines: Sequence[str]) -> Notice:
         run = self.summary.run if self.summary is not None else ""
@@ -122,8 +122,8 @@ class Night:
 
     def _mails(self, project: Project, mails: MailRoom, exit_code: int, lines: Sequence[str]) -> Iterator[KeptMail]:
         """Keep a mail for all who get one of each night, and one for each owner of a job with news."""
-        if lines and project.settings.mail:
-            yield mails.keep(project.settings.mail, self._notice(project, exit_code, lines))
+        if lines and project.settings.notify.mail:
+            yield mails.keep(project.settings.notify.mail, self._notice(project, exit_code, lines))
         if lines and self.summary is not None:
             yield from self._owners_mails(project, self.summary, mails)
 
@@ -133,7 +133,7 @@ class Night:
         if changes is None:
             return
         for address in dict.fromkeys(owner.address for owner in changes.owners):
-            if address in project.settings.mail:
+            if address in project.settings.notify.mail:
                 continue
             owned = morning.of_owner(summary, address)
             if morning.is_worth_telling(owned):

@@ -18,7 +18,6 @@ import numpy as np
 from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 Kind = Literal["bool", "int", "uint", "float", "bfloat"]
@@ -61,22 +60,36 @@ class Scalar(Record):
     @property
     def digits(self) -> int:
         """Significant bits of a float: whole numbers are exact up to 2 to this power."""
-        return _DIGITS[self.name]
+        return _FORMATS[self.name][0]
+
+    @property
+    def exponent_mask(self) -> int:
+        """The bits of infinity: larger magnitudes are NaN."""
+        digits, exponent_bits = _FORMATS[self.name]
+        return ((1 << exponent_bits) - 1) << (digits - 1)
+
+    @property
+    def _largest_exponent(self) -> int:
+        return (1 << (_FORMATS[self.name][1] - 1)) - 1
 
     @property
     def largest(self) -> float:
         """The largest finite number."""
-        return _LARGEST[self.name] if self.is_float else self.bounds[1]
+        if not self.is_float:
+            return self.bounds[1]
+        return (2.0 - 2.0 ** (1 - self.digits)) * 2.0**self._largest_exponent
 
     @property
     def overflow(self) -> float:
-        """The smallest number that is rounded to infinity."""
-        return _OVERFLOW[self.name]
+        """The smallest number that is rounded to infinity, half a step over the largest; infinity for float64."""
+        overflow = (2.0 - 2.0**-self.digits) * 2.0**self._largest_exponent
+        # bfloat16 is made by way of float32, which is rounded half a step of its own before.
+        return overflow - 2.0**103 if self.kind == "bfloat" else overflow
 
     @property
     def smallest(self) -> float:
         """The smallest float above 0, a subnormal one."""
-        return _SMALLEST[self.name]
+        return 2.0 ** (2 - self._largest_exponent - self.digits)
 
     def holds(self, other: Scalar) -> bool:
         """Tell whether the bits of another scalar mean the same here: one type, or whole numbers of one size."""
@@ -187,21 +200,8 @@ def from_float32(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
     return np.where(np.isnan(values), quiet, rounded).astype("<u2")
 
 
-_DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
-_LARGEST = {
-    "float16": 65504.0,
-    "bfloat16": 3.3895313892515355e38,
-    "float32": 3.4028234663852886e38,
-    "float64": 1.7976931348623157e308,
-}
-# Half a step over the largest; for bfloat16, which is made by way of float32, half a step of that before.
-_OVERFLOW = {
-    "float16": 65520.0,
-    "bfloat16": (2.0 - 2.0**-8) * 2.0**127 - 2.0**103,
-    "float32": (2.0 - 2.0**-24) * 2.0**127,
-    "float64": float("inf"),
-}
-_SMALLEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149, "float64": 5e-324}
+_FORMATS = {"float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8), "float64": (53, 11)}
+"""Float → its significant bits, and the bits of its exponent."""
 _SCALARS: dict[str, Scalar] = {
     "bool": Scalar("bool", "bool", 1),
     **{f"int{bits}": Scalar(f"int{bits}", "int", bits // 8) for bits in (8, 16, 32, 64)},

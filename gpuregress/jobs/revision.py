@@ -30,21 +30,8 @@ _MACRO = re.compile(
 )
 
 
-def label(source: Path, inputs: SourceInputs) -> str:
-    """Determine the label of a source: keyword, git commit, or hash.
-
-    Args:
-        source: the kernel source.
-        inputs: the files that it is made of.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
-    return keyword(source) or git_label(inputs) or inputs.digest[:8]
-
-
-def label_of_all(sources: Sequence[tuple[Path, SourceInputs]]) -> str:
-    """Determine the label of several sources: their keywords, the commit of all their files, or their common hash.
+def label(sources: Sequence[tuple[Path, SourceInputs]]) -> str:
+    """Determine the label of sources: their keywords, the commit of all their files, or their common hash.
 
     Args:
         sources: each source and the files that it is made of.
@@ -52,8 +39,6 @@ def label_of_all(sources: Sequence[tuple[Path, SourceInputs]]) -> str:
     Raises:
         OSError: a file cannot be read.
     """
-    if len(sources) == 1:
-        return label(*sources[0])
     words = [keyword(path) for path, _ in sources]
     joined = "-".join(dict.fromkeys(word or "" for word in words))
     if all(words) and len(joined) <= MAX_LENGTH:
@@ -81,10 +66,10 @@ class Labels:
         self._known: dict[tuple[tuple[tuple[Path, ...], str], ...], str] = {}
 
     def of_all(self, sources: Sequence[tuple[Path, SourceInputs]]) -> str:
-        """The same as `label_of_all`."""
+        """The same as `label`."""
         key = tuple((inputs.files, inputs.digest) for _, inputs in sources)
         if key not in self._known:
-            self._known[key] = label_of_all(sources)
+            self._known[key] = label(sources)
         return self._known[key]
 
 

@@ -6,9 +6,8 @@ every element.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import field
 
@@ -20,21 +19,15 @@ from gpuregress.judge.compare import ComparisonRequest, float64_reference, user_
 from gpuregress.store.dumps import files, line_diff, reader
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gpuregress.foundation.numeric.ordinals import Mask
     from gpuregress.store.dumps.line_diff import ElementPairs
     from gpuregress.store.dumps.reader import LoadedDump
 
-
-class DifferenceObserver(Protocol):
-    """Receiver of the differing elements during a comparison, so that the dumps are read once."""
-
-    def add(self, pairs: ElementPairs, broken: Mask | None) -> None:
-        """Receive the next elements whose bits differ.
-
-        Args:
-            pairs: the elements.
-            broken: those that break the rule; None under a rule that matches elements across indices.
-        """
+    DifferenceObserver = Callable[[ElementPairs, Mask | None], None]
+    """Receives the next elements whose bits differ, and a mask of those that break the rule, so that dumps are read
+    once; None under a rule that matches elements across indices."""
 
 
 class BufferPair(MutableRecord):
@@ -68,11 +61,11 @@ class BufferPair(MutableRecord):
         """Whether both hold the same bytes."""
         return self.actual.digest == self.expected.digest
 
-    def compare(self, *observers: DifferenceObserver) -> Comparison:
+    def compare(self, observe: DifferenceObserver | None = None) -> Comparison:
         """Compare the dumps.
 
         Args:
-            observers: receive the elements that differ.
+            observe: receives the elements that differ.
 
         Raises:
             DumpError: a file does not hold what its header says.
@@ -95,14 +88,13 @@ class BufferPair(MutableRecord):
             return compare.compare(request, array, array)
         self._verify()
         if compare.is_in_order(request.rule):
-            return self._compare_in_order(request, observers)
+            return self._compare_in_order(request, observe)
 
         expected, actual = (self.loaded(dump).array.reshape(-1) for dump in (self.expected, self.actual))
         compared = compare.compare(request, expected, actual)
-        if observers and not compared.same:
+        if observe is not None and not compared.same:
             for pairs in line_diff.differing_elements(expected, actual, request.element_type):
-                for observer in observers:
-                    observer.add(pairs, None)
+                observe(pairs, None)
         return compared
 
     def compare_without(self, left_out: Mask) -> Comparison:
@@ -143,16 +135,14 @@ class BufferPair(MutableRecord):
         expected, actual = self.loaded(self.expected), self.loaded(self.actual)
         return user_functions.verify_unlike(request, expected.array, expected.header.element_type, actual.array)
 
-    def _compare_in_order(self, request: ComparisonRequest, observers: Sequence[DifferenceObserver]) -> Comparison:
+    def _compare_in_order(self, request: ComparisonRequest, observe: DifferenceObserver | None) -> Comparison:
         every = compare.needs_all(request.rule)
         run = compare.InOrder(request, every=every)
         for pairs in line_diff.pairs(Path(self.expected.path), Path(self.actual.path), every=every):
             broken = run.add(pairs.indices, pairs.expected, pairs.actual)
-            if not observers:
-                continue
-            differs = pairs.differs(request.element_type)
-            for observer in observers:
-                observer.add(pairs.only(differs), broken[differs])
+            if observe is not None:
+                differs = pairs.differs(request.element_type)
+                observe(pairs.only(differs), broken[differs])
         return run.finish()
 
     def loaded(self, dump: Dump) -> LoadedDump:

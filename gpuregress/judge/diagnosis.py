@@ -19,9 +19,9 @@ from gpuregress.foundation.numeric.ordinals import Array, Mask
 from gpuregress.foundation.records import BufferImage, Case, Comparison, ErrorMaps, Outcome
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import inputs
-from gpuregress.judge import diagnose
 from gpuregress.judge.buffer_pairs import BufferPair
-from gpuregress.judge.diagnose import DifferenceSample, Evidence
+from gpuregress.judge.diagnose import buffer_image, pattern_table
+from gpuregress.judge.diagnose.evidence import DifferenceSample, Evidence
 from gpuregress.store.dumps.line_diff import ElementPairs
 
 PAGE = 60
@@ -32,8 +32,10 @@ MOST_VALUES = 1 << 22
 """Elements up to which both buffers are read for the values of the image."""
 
 
-class ErrorMap:
-    """Observer of a comparison that bins errors: a strip, a heat map for two axes or more, the cells of an image.
+class Differences:
+    """Observer of a comparison: it bins all errors, and samples the elements that break the rule.
+
+    The bins are a strip, a heat map for two axes or more, and the cells of an image.
 
     Args:
         pair: the two dumps.
@@ -41,38 +43,36 @@ class ErrorMap:
     """
 
     def __init__(self, pair: BufferPair, width: int) -> None:
+        self.sample = DifferenceSample()
         self._pair, shape = pair, pair.actual.shape
         self._element, total = pair.request.element_type, pair.request.total
-        self._strip = diagnose.strip(total, width)
+        self._strip = buffer_image.strip(total, width)
         has_rows = len(shape) > 1 and shape[-1] > 1 and total > shape[-1]
-        self._heat_map = diagnose.heat_map(shape, ROWS, width) if has_rows else None
-        self._image = diagnose.image_bins(shape) if total else None
+        self._heat_map = buffer_image.heat_map(shape, ROWS, width) if has_rows else None
+        self._image = buffer_image.bins(shape) if total else None
         self._is_empty = True
 
-    def add(self, pairs: ElementPairs, broken: Mask | None) -> None:  # noqa: ARG002 - tolerated errors are drawn, too
+    def add(self, pairs: ElementPairs, broken: Mask | None) -> None:
         """Receive the next elements that differ; see `buffer_pairs.DifferenceObserver`."""
         errors = _errors(self._element, pairs.expected, pairs.actual)
-        self._strip.add(pairs.indices, errors)
-        if self._heat_map is not None:
-            self._heat_map.add(pairs.indices, errors)
-        if self._image is not None:
-            self._image.add(pairs.indices, errors)
+        for bins in (self._strip, self._heat_map, self._image):
+            if bins is not None:
+                bins.add(pairs.indices, errors)
         self._is_empty &= not len(errors)
+        if broken is not None and broken.all():
+            self.sample.add(pairs.indices, pairs.expected, pairs.actual)
+        elif broken is not None:
+            self.sample.add(pairs.indices[broken], pairs.expected[broken], pairs.actual[broken])
 
-    def added_to(self, comparison: Comparison) -> Comparison:
-        """The comparison with its error maps; unchanged without differing elements.
-
-        Raises:
-            DumpError: a dump does not hold what its header says.
-            StorageError: one cannot be read.
-        """
-        if comparison.same or self._is_empty:
+    def drawn(self, comparison: Comparison) -> Comparison:
+        """Add the error maps to a failed comparison; unchanged without differing elements."""
+        if self._is_empty:
             return comparison
         heat_map = self._heat_map.profile if self._heat_map is not None else None
-        maps = ErrorMaps(self._strip.profile, heat_map, self._drawn(comparison))
+        maps = ErrorMaps(self._strip.profile, heat_map, self._drawn_image(comparison))
         return replace(comparison, figures=replace(comparison.figures, error_maps=maps))
 
-    def _drawn(self, comparison: Comparison) -> BufferImage | None:
+    def _drawn_image(self, comparison: Comparison) -> BufferImage | None:
         """The image, with the values of a buffer that is not too large."""
         if self._image is None:
             return None
@@ -84,8 +84,8 @@ class ErrorMap:
         if self._pair.request.total <= MOST_VALUES:
             expected = self._values(pair.loaded(pair.expected).array, names.index(part))
             actual = self._values(pair.loaded(pair.actual).array, names.index(part))
-            values = diagnose.image_values(shape, expected, actual)
-        return diagnose.image(shape, self._image, values, part, pair.case.writer_of(pair.actual.buffer))
+            values = buffer_image.value_layers(shape, expected, actual)
+        return buffer_image.image(shape, self._image, values, part, pair.case.writer_of(pair.actual.buffer))
 
     def _values(self, array: Array, part: int) -> npt.NDArray[np.float64]:
         column = self._element.columns(array.reshape(-1))[part]
@@ -120,48 +120,25 @@ def compare(pair: BufferPair, outcome: Outcome, width: int = PAGE) -> Comparison
         DumpError: a dump does not hold what its header says.
         StorageError: one cannot be read.
     """
-    diagnosis, errors = Diagnosis(pair, outcome), ErrorMap(pair, width)
-    return errors.added_to(diagnosis.added_to(pair.compare(diagnosis, errors)))
+    differences = Differences(pair, width)
+    comparison = pair.compare(differences.add)
+    if comparison.same:
+        return comparison
+    if differences.sample.of:
+        comparison = _diagnosed(comparison, _evidence(pair, outcome, differences.sample))
+    return differences.drawn(comparison)
 
 
-class Diagnosis:
-    """Observer of a comparison that samples the elements breaking the rule and diagnoses them.
-
-    Args:
-        pair: the two dumps.
-        outcome: of the run that wrote the actual one.
-    """
-
-    def __init__(self, pair: BufferPair, outcome: Outcome) -> None:
-        self._pair, self._outcome, self._sample = pair, outcome, DifferenceSample()
-
-    def add(self, pairs: ElementPairs, broken: Mask | None) -> None:
-        """Receive the next elements that differ; see `buffer_pairs.DifferenceObserver`."""
-        if broken is None:
-            return
-        if broken.all():
-            self._sample.add(pairs.indices, pairs.expected, pairs.actual)
-        else:
-            self._sample.add(pairs.indices[broken], pairs.expected[broken], pairs.actual[broken])
-
-    def added_to(self, comparison: Comparison) -> Comparison:
-        """The comparison with its findings, the strongest first; unchanged without differing elements.
-
-        Raises:
-            DumpError: a dump does not hold what its header says.
-            StorageError: one cannot be read.
-        """
-        if comparison.same or not self._sample.of:
-            return comparison
-        evidence = _evidence(self._pair, self._outcome, self._sample)
-        findings, figures = diagnose.diagnose(evidence), comparison.figures
-        # An element that no thread wrote may be one that the launch has no thread for.
-        is_guess = evidence.mapping is not None and evidence.mapping.kind == "stretch"
-        has_thread = not (is_guess and any(finding.pattern == "never written" for finding in findings))
-        if comparison.worst is not None and evidence.launch is not None and has_thread:
-            thread = diagnose.thread_label(comparison.worst.index, evidence.launch, evidence.shape)
-            figures = replace(figures, worst_thread=thread)
-        return replace(comparison, findings=findings, figures=figures)
+def _diagnosed(comparison: Comparison, evidence: Evidence) -> Comparison:
+    """Add the findings, the strongest first, and the thread of the worst element."""
+    findings, figures = pattern_table.diagnose(evidence), comparison.figures
+    # An element that no thread wrote may be one that the launch has no thread for.
+    is_guess = evidence.mapping is not None and evidence.mapping.kind == "stretch"
+    has_thread = not (is_guess and any(finding.pattern == "never written" for finding in findings))
+    if comparison.worst is not None and evidence.launch is not None and has_thread:
+        thread = pattern_table.thread_label(comparison.worst.index, evidence.launch, evidence.shape)
+        figures = replace(figures, worst_thread=thread)
+    return replace(comparison, findings=findings, figures=figures)
 
 
 _CPU_SHARED = b"\xff"

@@ -26,10 +26,10 @@ from gpuregress.foundation.numeric import float_environment
 from gpuregress.foundation.records import BufferVerdict, Comparison, Rule, Verdict
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec.resolve.rules import validate_rule
-from gpuregress.judge import diagnose
 from gpuregress.judge.compare import comparators, in_order
 from gpuregress.judge.compare.comparison_request import ComparisonRequest
-from gpuregress.judge.diagnose import DifferenceSample, Evidence
+from gpuregress.judge.diagnose import pattern_table
+from gpuregress.judge.diagnose.evidence import DifferenceSample, Evidence
 from gpuregress.pytest_plugin import num_regression, session_folder
 from gpuregress.report import terminal
 from gpuregress.store.dumps import reader, writer
@@ -132,7 +132,7 @@ def _compared(request: ComparisonRequest, expected: npt.NDArray[Any], actual: np
     evidence = Evidence(
         request.element_type, request.shape, *sample.rows(), of=sample.of, whole_expected=expected, whole_actual=actual
     )
-    return replace(comparison, findings=diagnose.diagnose(evidence))
+    return replace(comparison, findings=pattern_table.diagnose(evidence))
 
 
 def _kind(element: ElementType, shape: tuple[int, ...]) -> str:

@@ -87,7 +87,9 @@ class TaskFactory:
             shared=str(self._folder / run_folders.SHARED),
             variants=built.variants,
             other_programs=built.programs[1:],
-            storage=DumpStorage(str(self._project.runs / run_folders.CONTENTS), self._project.settings.compress_above),
+            storage=DumpStorage(
+                str(self._project.runs / run_folders.CONTENTS), self._project.settings.dumps.compress_above
+            ),
         )
 
 

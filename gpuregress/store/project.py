@@ -22,15 +22,13 @@ import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msgspec import field
-
 from gpuregress.foundation.document import forms, reader
 from gpuregress.foundation.document.keys import show
 from gpuregress.foundation.document.problems import Problems
 from gpuregress.foundation.document.reader import Document, Key
 from gpuregress.foundation.errors import JobError, JobErrors, UsageError
 from gpuregress.gpu.records import Record, replace
-from gpuregress.store.settings import FoldersSpec, ProjectCompileSpec, Settings, SettingsSpec, settings_of
+from gpuregress.store.settings import FoldersSpec, SettingsSpec
 
 SETTINGS_FILE = "gpuregress.yaml"
 _FALLBACK_MEMORY = 4 << 30
@@ -44,7 +42,7 @@ class Project(Record):
         configs: jobs, also in folders below.
         baselines: accepted dumps.
         runs: one folder a run.
-        settings: see Settings.
+        settings: of `gpuregress.yaml`.
         earlier_runs: where inputs of earlier runs are found; None: in `runs`.
         dumps: the address of the folder of accepted dumps; "": they are in `baselines`.
         compile_commands: the compilation database of the project's build; None: it names none.
@@ -56,7 +54,7 @@ class Project(Record):
     configs: Path
     baselines: Path
     runs: Path
-    settings: Settings = field(default_factory=Settings)
+    settings: SettingsSpec = SettingsSpec()
     earlier_runs: Path | None = None
     dumps: str = ""
     compile_commands: Path | None = None
@@ -177,7 +175,8 @@ def _project(root: Path, document: Document | None) -> Project:
     given, errors = forms.read_parts(SettingsSpec, document.data)
     for error in errors:
         problems.add(error.key_in_file(document.data), error.message)
-    written: FoldersSpec = given.get("folders", FoldersSpec())
+    settings = SettingsSpec(**given, written=frozenset(given))
+    written = settings.folders
     folders = {name: root / getattr(written, name) for name in ("configs", "baselines", "runs")}
     dumps = written.dumps
     if dumps and "://" not in dumps:
@@ -186,13 +185,13 @@ def _project(root: Path, document: Document | None) -> Project:
     _check_places(problems, folders, written)
     problems.raise_if_any()
     configs, baselines, runs = folders["configs"], folders["baselines"], folders["runs"]
-    commands = given.get("compile", ProjectCompileSpec()).commands
+    commands = settings.compile.commands
     return Project(
         root=root,
         configs=configs,
         baselines=baselines,
         runs=runs,
-        settings=settings_of(given),
+        settings=settings,
         dumps=dumps.rstrip("/"),
         compile_commands=root / commands if commands else None,
     )

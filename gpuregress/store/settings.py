@@ -1,6 +1,6 @@
 """Settings of a project: what `gpuregress.yaml` and `[tool.gpuregress]` may hold.
 
-They are read by the machinery of jobs (`document/forms.py`). `Settings` is the record that the package works with.
+They are read by the machinery of jobs (`document/forms.py`).
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import field
 
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.document import units
 from gpuregress.foundation.document.forms import FormError, FormErrors, Reads, Spec, doc
 from gpuregress.foundation.document.keys import show
 from gpuregress.foundation.numeric.tolerances import loose, tight
-from gpuregress.gpu.records import Record
 
 COMPRESS_ABOVE = 64 << 20
 """That of `records`, which would take a tenth of a second to import."""
@@ -40,58 +38,6 @@ _FLEETING = ("memory", "data")
 """Protocols of fsspec whose files live in the process."""
 _LOCAL = ("file", "local")
 _ADDRESS_LIKE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-
-
-class Tolerance(Record):
-    """The default rule of a float dtype: |actual - expected| <= atol + rtol * |expected|."""
-
-    rtol: float = 0.0
-    atol: float = 0.0
-
-
-class ClusterSettings(Record):
-    """The Dask cluster that runs the cases: the address of its scheduler, "" for none, and the patience in seconds."""
-
-    scheduler: str = ""
-    wait: float = 30.0
-
-
-class Settings(Record):
-    """The settings of a project.
-
-    Attributes:
-        timeout: time limit in seconds of a case whose job has none.
-        memory: bytes of device memory for a case whose job has no limit; None: half of this machine's.
-        compare: dtype → the rule of its buffers where a job has none; not given: every bit.
-        keep_runs: the number of runs that are kept.
-        keep_seconds: the age from which on a run is removed; None: any.
-        keep_bytes: the disk space of all runs together; None: any.
-        compress_above: bytes of text above which a dump is compressed.
-        ping: the URL of a dead man's switch, "" for none; as `webhook` with `${VARIABLE}` for what is secret.
-        mail: addresses for what a night has to say.
-        smtp: the server that takes the mails, "" for the local sendmail.
-        webhook: a URL for it, "" for none.
-        timeouts: of one kernel in a run, after which its other cases are skipped; None: not said.
-        instructions: the ratio to the accepted count above which a case fails on the CPU device; None: none.
-        time: the ratio to the accepted time above which a timed case fails on a GPU; None: none.
-        cluster: where `run` and `nightly` run the cases.
-    """
-
-    timeout: float = 30.0
-    memory: int | None = None
-    compare: Mapping[str, Tolerance] = field(default_factory=dict)
-    keep_runs: int = 30
-    keep_seconds: float | None = None
-    keep_bytes: int | None = None
-    compress_above: int = COMPRESS_ABOVE
-    ping: str = ""
-    mail: tuple[str, ...] = ()
-    smtp: str = ""
-    webhook: str = ""
-    timeouts: int | None = None
-    instructions: float | None = None
-    time: float | None = None
-    cluster: ClusterSettings = field(default_factory=ClusterSettings)
 
 
 # --- the values -------------------------------------------------------------------------------------------------------
@@ -410,30 +356,7 @@ class SettingsSpec(Spec, frozen=True):
     retention: RetentionSpec = RetentionSpec()
     dumps: DumpsSpec = DumpsSpec()
 
-
-def settings_of(given: Mapping[str, Any]) -> Settings:
-    """Return the record of the settings.
-
-    Args:
-        given: the sections that are there and right.
-    """
-    limits, retention = given.get("limits", LimitsSpec()), given.get("retention", RetentionSpec())
-    notify, cluster = given.get("notify", NotifySpec()), given.get("cluster", ClusterSpec())
-    compare = given["compare"].present() if "compare" in given else {}
-    return Settings(
-        timeout=limits.timeout,
-        memory=limits.memory,
-        compare={name: Tolerance(item.rtol or 0.0, item.atol or 0.0) for name, item in compare.items()},
-        keep_runs=retention.runs,
-        keep_seconds=retention.age,
-        keep_bytes=retention.size,
-        compress_above=given.get("dumps", DumpsSpec()).compress_above,
-        ping=given.get("ping", ""),
-        mail=notify.mail,
-        smtp=notify.smtp,
-        webhook=notify.webhook,
-        timeouts=limits.timeouts,
-        instructions=limits.instructions,
-        time=limits.time,
-        cluster=ClusterSettings(cluster.scheduler, cluster.wait),
-    )
+    @property
+    def tolerances(self) -> Mapping[str, ToleranceSpec]:
+        """The tolerance of each dtype that has one."""
+        return self.compare.present() if self.compare is not None else {}

@@ -144,16 +144,17 @@ def test_the_reference_of_keys_is_what_the_models_say() -> None:
 def test_the_settings_of_the_page_are_understood(tmp_path: Path) -> None:
     (block,) = [step.text for step in steps("docs/reference/project.md") if step.kind == "yaml"]
     (tmp_path / "gpuregress.yaml").write_text(block.replace("runs: runs", "runs: elsewhere"))
-    settings = project.find(tmp_path)
-    assert settings.runs == tmp_path / "elsewhere"
-    assert settings.settings.compare["float32"].rtol == 1e-6
-    assert (settings.settings.timeout, settings.settings.memory, settings.settings.keep_runs) == (30.0, 4 << 30, 30)
+    found = project.find(tmp_path)
+    assert found.runs == tmp_path / "elsewhere"
+    settings = found.settings
+    assert settings.tolerances["float32"].rtol == 1e-6
+    assert (settings.limits.timeout, settings.limits.memory, settings.retention.runs) == (30.0, 4 << 30, 30)
 
 
 def test_every_setting_is_in_the_reference_and_is_understood(tmp_path: Path) -> None:
     (tmp_path / "gpuregress.yaml").write_text(SETTINGS_EXAMPLE)
-    actual = project.find(tmp_path)
-    assert (actual.settings.timeout, actual.settings.memory) == (30.0, 4 << 30)
+    limits = project.find(tmp_path).settings.limits
+    assert (limits.timeout, limits.memory) == (30.0, 4 << 30)
     (tmp_path / "gpuregress.yaml").write_text("x: 1\nfolders: {x: 1}\nlimits: {x: 1}\nretention: {x: 1}\n")
     with pytest.raises(JobErrors) as caught:
         project.find(tmp_path)

@@ -22,7 +22,7 @@ from gpuregress.session.nightly import NightTerms
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store import launch_log
 from gpuregress.store.project import Project
-from gpuregress.store.settings import ClusterSettings, Settings
+from gpuregress.store.settings import ClusterSpec, SettingsSpec
 from tests import fakes
 from tests.execution.cluster import dask_hosts
 from tests.execution.cluster.dask_hosts import DaskProcess, Hosts
@@ -166,7 +166,7 @@ def test_a_case_that_loses_two_hosts_is_an_error(bench: Bench, hosts: Hosts, own
 
 
 def patient(project: Project, wait: float) -> Project:
-    return replace(project, settings=Settings(cluster=ClusterSettings(wait=wait)))
+    return replace(project, settings=SettingsSpec(cluster=ClusterSpec(wait=wait)))
 
 
 def test_nothing_waits_for_workers_that_are_all_gone(bench: Bench, hosts: Hosts, own: DaskProcess) -> None:
@@ -261,7 +261,7 @@ def test_gpus_are_resources_of_workers(bench: Bench, hosts: Hosts, own: DaskProc
 
 def test_the_settings_name_the_cluster_of_run(bench: Bench, hosts: Hosts, own: DaskProcess) -> None:
     hosts.worker(own, host="cards", resources={"GPU": 1, "sm_90": 1})
-    bench.project = replace(bench.project, settings=Settings(cluster=ClusterSettings(own.address)))
+    bench.project = replace(bench.project, settings=SettingsSpec(cluster=ClusterSpec(scheduler=own.address)))
     worker_spawn.begin("cpu", 1)  # as a command does that was given no cluster
     assert worker_spawn.WAITING
     summary = bench.run(fakes.case("double"), cluster=None, device="cuda")

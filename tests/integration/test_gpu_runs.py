@@ -18,7 +18,6 @@ from gpuregress.session import device_slots, session
 from gpuregress.session.run_request import Machinery, RunRequest
 from gpuregress.store import launch_log
 from gpuregress.store.project import Project
-from gpuregress.store.settings import Settings
 from tests import fakes
 from tests.session.crews import in_process
 
@@ -43,7 +42,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     tool.write_text(f"#!{sys.executable}\n{log}({UNINITIALIZED!r})\nraise SystemExit(86)\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tool.parent))
-    return Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs", Settings())
+    return Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
 
 
 def run(project: Project, *cases: Case, **request: Any) -> RunSummary:

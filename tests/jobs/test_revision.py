@@ -24,7 +24,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def label(source: Path) -> str:
-    return revision.label(source, include_scanner.scan(source))
+    return revision.label([(source, include_scanner.scan(source))])
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -12,7 +12,6 @@ from gpuregress.foundation.records import Case, Comparison, Outcome, Rule, Sigma
 from gpuregress.foundation.records.maps.images import unpack
 from gpuregress.judge import diagnosis
 from gpuregress.judge.buffer_pairs import BufferPair
-from gpuregress.judge.diagnosis import ErrorMap
 from tests import fakes
 from tests.judge.dumps import dump
 
@@ -57,8 +56,7 @@ def test_a_rule_that_knows_no_places_gets_no_findings(tmp_path: Path, rule: Rule
 def drawn(folder: Path, expected: Any, actual: Any, rule: Rule | None = None, dtype: str = "float32") -> Any:
     sides = dump(folder / "e", "out.1", expected, dtype), dump(folder / "a", "out.1", actual, dtype)
     pair = BufferPair(fakes.case("double"), "baseline", *sides, rule or Rule())
-    errors = ErrorMap(pair, 4)
-    return to_json(errors.added_to(pair.compare(errors)).figures.error_maps)
+    return to_json(diagnosis.compare(pair, Outcome("fake/double", "done"), 4).figures.error_maps)
 
 
 def test_a_strip_of_one_axis(tmp_path: Path) -> None:

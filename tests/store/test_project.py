@@ -8,7 +8,7 @@ import pytest
 from gpuregress.foundation import records
 from gpuregress.foundation.errors import JobErrors, UsageError
 from gpuregress.store.project import find
-from gpuregress.store.settings import COMPRESS_ABOVE, ClusterSettings, Tolerance
+from gpuregress.store.settings import COMPRESS_ABOVE
 
 
 def test_the_folder_that_holds_configs(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_the_folder_that_holds_configs(tmp_path: Path) -> None:
         tmp_path / "baselines",
         tmp_path / "runs",
     )
-    assert (example.settings.timeout, example.settings.keep_runs) == (30.0, 30)
+    assert (example.settings.limits.timeout, example.settings.retention.runs) == (30.0, 30)
 
 
 def test_inputs_of_earlier_runs_stay_where_they_were(tmp_path: Path) -> None:
@@ -49,15 +49,16 @@ def test_yaml_settings(tmp_path: Path) -> None:
         Path("/var/runs"),
     )
     settings = example.settings
-    assert (settings.timeout, settings.memory, settings.keep_runs) == (120.0, 1 << 30, 5)
-    assert (settings.keep_seconds, settings.keep_bytes, settings.compress_above) == (90 * 86400, 20 << 30, 1 << 20)
-    assert settings.compare == {"float32": Tolerance(1e-5, 0.0)}
+    assert (settings.limits.timeout, settings.limits.memory, settings.retention.runs) == (120.0, 1 << 30, 5)
+    assert (settings.retention.age, settings.retention.size) == (90 * 86400, 20 << 30)
+    assert settings.dumps.compress_above == 1 << 20
+    assert {name: given.present() for name, given in settings.tolerances.items()} == {"float32": {"rtol": 1e-5}}
 
 
 def test_toml_settings(tmp_path: Path) -> None:
     toml = tmp_path / "pyproject.toml"
     toml.write_text("[project]\nname = 'x'\n[tool.gpuregress.limits]\ntimeout = 5\n")
-    assert find(tmp_path).settings.timeout == 5
+    assert find(tmp_path).settings.limits.timeout == 5
     toml.write_text("[tool.gpuregress]\nlimits = {timeout = 5, memroy = 1}\n\n[tool.gpuregress.retention]\nruns = 0\n")
     with pytest.raises(JobErrors) as caught:
         find(tmp_path)
@@ -246,15 +247,15 @@ def test_dumps_are_compressed_above_the_size_of_the_records() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("cluster: tcp://node0:8786", ClusterSettings("tcp://node0:8786")),
-        ("cluster: {scheduler: 'tls://10.0.0.1:1', wait: 2min}", ClusterSettings("tls://10.0.0.1:1", 120.0)),
-        ("cluster: {wait: 5}", ClusterSettings("", 5.0)),
-        ("cluster:", ClusterSettings()),
+        ("cluster: tcp://node0:8786", {"scheduler": "tcp://node0:8786", "wait": 30.0}),
+        ("cluster: {scheduler: 'tls://10.0.0.1:1', wait: 2min}", {"scheduler": "tls://10.0.0.1:1", "wait": 120.0}),
+        ("cluster: {wait: 5}", {"scheduler": "", "wait": 5.0}),
+        ("cluster:", {"scheduler": "", "wait": 30.0}),
     ],
 )
-def test_the_cluster_of_a_project(tmp_path: Path, text: str, expected: ClusterSettings) -> None:
+def test_the_cluster_of_a_project(tmp_path: Path, text: str, expected: dict[str, object]) -> None:
     (tmp_path / "gpuregress.yaml").write_text(text)
-    assert find(tmp_path).settings.cluster == expected
+    assert find(tmp_path).settings.cluster.present() == expected
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,7 @@ class ClusterPool(CasePool):
         self._notes: dict[str, list[str]] = {}
         self._unusable: dict[str, str] = {}
         self._lonely_since: float | None = None
+        self._homeless_since: float | None = None
         self._files = TaskFiles()
         self._unpacker = Unpacker()
         prepare(CaseReply)  # before the link's thread reads one; see `host.HostAgent`
@@ -278,6 +279,23 @@ class ClusterPool(CasePool):
                     if not tasks:
                         break
                     yield from self._start(tasks, slot)
+        yield from self._given_up()
+
+    def _given_up(self) -> Iterator[Outcome]:
+        """Give up waiting cases whose architecture only hosts had that left, and that did not come back in time."""
+        homeless = [task for task in self._waiting if not self._has_other_host(task.case, ())]
+        if not homeless or not self._slots:
+            self._homeless_since = None
+            return
+        now = time.monotonic()
+        if self._homeless_since is None:
+            self._homeless_since = now
+        if now - self._homeless_since < self._options.wait_s:
+            return
+        for task in homeless:
+            self._waiting.remove(task)
+            why = f"no worker of the cluster at {self._address} has {task.case.settings.arch} any more"
+            yield self._marked(refused(task, why), None)
 
     def _takes(self, slot: _Slot, *, is_second: bool) -> bool:
         """Whether a slot takes a batch now: its first one, or a second one after short cases."""
@@ -388,10 +406,8 @@ class ClusterPool(CasePool):
         Raises:
             ClusterLost: the scheduler is gone, or all workers are.
         """
-        lonely_until = None
-        if self._lonely_since is not None:
-            lonely_until = self._lonely_since + self._options.wait_s
-        self._wait(lonely_until)
+        since = (self._lonely_since, self._homeless_since)
+        self._wait(*(began + self._options.wait_s for began in since if began is not None))
         outcomes: list[Outcome] = []
         end = ""
         # All events are taken before an outcome is judged, which may take long.

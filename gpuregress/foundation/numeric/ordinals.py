@@ -17,8 +17,6 @@ from gpuregress.foundation.dtypes import Scalar
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 
-_EXPONENT = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
-
 
 def bits(column: Array, scalar: Scalar) -> Array:
     """Reinterpret a column as unsigned integers of the same width.
@@ -37,18 +35,13 @@ def magnitude_bits(column: Array, scalar: Scalar) -> Array:
     return np.asarray(bits(column, scalar) & mask)
 
 
-def exponent_mask(scalar: Scalar) -> int:
-    """The bits of infinity: larger magnitudes are NaN."""
-    return _EXPONENT[scalar.name]
-
-
 def is_nan(column: Array, scalar: Scalar) -> Mask:
     """Mask of NaNs; all false for integers."""
     if not scalar.is_float:
         return np.zeros(column.shape, np.bool_)
     if scalar.kind == "float":
         return np.isnan(column)
-    return np.asarray(magnitude_bits(column, scalar) > exponent_mask(scalar))
+    return np.asarray(magnitude_bits(column, scalar) > scalar.exponent_mask)
 
 
 def is_finite(column: Array, scalar: Scalar) -> Mask:
@@ -57,7 +50,7 @@ def is_finite(column: Array, scalar: Scalar) -> Mask:
         return np.ones(column.shape, np.bool_)
     if scalar.kind == "float":
         return np.isfinite(column)
-    return np.asarray(magnitude_bits(column, scalar) < exponent_mask(scalar))
+    return np.asarray(magnitude_bits(column, scalar) < scalar.exponent_mask)
 
 
 def keys(column: Array, scalar: Scalar, *, merge_zeros: bool = False) -> Array:

@@ -27,22 +27,7 @@ from gpuregress.gpu.architectures import Architecture as Architecture
 from gpuregress.gpu.architectures import ArchitectureLimits as ArchitectureLimits
 from gpuregress.gpu.architectures import TensorCore as TensorCore
 from gpuregress.gpu.descriptors import *
-from gpuregress.gpu.instruments import CHECKS as CHECKS
-from gpuregress.gpu.instruments import BoundCount as BoundCount
-from gpuregress.gpu.instruments import BranchCount as BranchCount
-from gpuregress.gpu.instruments import BufferAccuracy as BufferAccuracy
-from gpuregress.gpu.instruments import CheckFinding as CheckFinding
-from gpuregress.gpu.instruments import CostComparison as CostComparison
-from gpuregress.gpu.instruments import Costs as Costs
-from gpuregress.gpu.instruments import Coverage as Coverage
-from gpuregress.gpu.instruments import FileCoverage as FileCoverage
-from gpuregress.gpu.instruments import InstructionCost as InstructionCost
-from gpuregress.gpu.instruments import Instruments as Instruments
-from gpuregress.gpu.instruments import LineCost as LineCost
-from gpuregress.gpu.instruments import LoopCount as LoopCount
-from gpuregress.gpu.instruments import ResultAccuracy as ResultAccuracy
-from gpuregress.gpu.instruments import RoundingSite as RoundingSite
-from gpuregress.gpu.instruments import checks_named as checks_named
+from gpuregress.gpu.instruments import *
 from gpuregress.gpu.programs import HARNESS_FILE as HARNESS_FILE
 from gpuregress.gpu.programs import CardFacts as CardFacts
 from gpuregress.gpu.programs import CompiledDescriptor as CompiledDescriptor

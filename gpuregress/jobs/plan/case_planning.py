@@ -261,7 +261,7 @@ class _JobPlanning:
         further = variations.further(job, scope, seed, lambda number: self._inputs(scope, number, facts, function))
         if facts is None:
             return None
-        compiled = sources.of_case(self.file, facts, scope, launches, buffers)
+        compiled = sources.CaseSources(self.file, facts, scope, buffers).compiled(launches)
         if function is not None:
             compiled = tuple(replace(source, harness=function.harness) for source in compiled)
         if len(self.problems) or not compiled:
@@ -314,14 +314,14 @@ class _JobPlanning:
 
     def _limits(self) -> records.Limits:
         """Return the limits of a case: the command line's, the job's, the project's."""
-        limits, settings = self.job.limits, self.project.settings
+        limits, defaults = self.job.limits, self.project.settings.limits
         return records.Limits(
-            timeout=self.overrides.timeout or limits.timeout or settings.timeout,
-            memory=limits.memory or settings.memory or 0,
-            timeouts=limits.timeouts or settings.timeouts or 0,
+            timeout=self.overrides.timeout or limits.timeout or defaults.timeout,
+            memory=limits.memory or defaults.memory or 0,
+            timeouts=limits.timeouts or defaults.timeouts or 0,
             heap=limits.heap or records.DEFAULT_HEAP,
-            instructions=limits.instructions or settings.instructions,
-            time=limits.time or settings.time,
+            instructions=limits.instructions or defaults.instructions,
+            time=limits.time or defaults.time,
         )
 
     def _inputs(
@@ -329,7 +329,7 @@ class _JobPlanning:
     ) -> CaseInputs:
         """Plan the buffers and launches of a case under a seed; those of a function are the same under every seed."""
         scope = scope.with_seed(seed)
-        memory = self.job.limits.memory or self.project.settings.memory or default_memory()
+        memory = self.job.limits.memory or self.project.settings.limits.memory or default_memory()
         buffers = spec_buffers.buffers(self.file, scope, memory=memory, seed=seed, earlier=self._earlier)
         if facts is not None:
             buffers = source_files.with_variables(buffers, facts.files, self.problems)

@@ -42,18 +42,24 @@ def case_rules(
         dump: those that are dumped.
         verify: buffer → `/abs/module.py:function`.
     """
-    resolved = {}
+    resolved, defaults = {}, default_rules(project)
     for name in dump:
         if name not in buffers:
             continue
-        default = project.settings.compare.get(dtypes.parse(buffers[name].dtype).name)
         if name in job.compare:
             resolved[name] = sound_rule(scope, job.compare[name], buffers[name], ("compare", name), verify.get(name))
-        elif default is not None:
-            resolved[name] = records.Rule(rtol=default.rtol, atol=default.atol, verify=verify.get(name))
         else:
-            resolved[name] = records.Rule(verify=verify.get(name))
+            default = defaults.get(dtypes.parse(buffers[name].dtype).name, records.Rule())
+            resolved[name] = replace(default, verify=verify.get(name))
     return resolved
+
+
+def default_rules(project: Project) -> dict[str, records.Rule]:
+    """Return the project's rules of buffers without one: dtype → its rule."""
+    rules = {}
+    for dtype, given in project.settings.tolerances.items():
+        rules[dtype] = records.Rule(rtol=given.rtol or 0.0, atol=given.atol or 0.0)
+    return rules
 
 
 def sound_rule(

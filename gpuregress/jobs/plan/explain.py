@@ -20,6 +20,7 @@ from gpuregress.foundation.records import (
     Rule,
     Source,
     WholeProgram,
+    rule_text,
     to_json,
 )
 from gpuregress.gpu.records import replace
@@ -287,33 +288,13 @@ def _argument(argument: Argument, buffers: Mapping[str, Buffer]) -> str:
 
 
 def _rule(rule: Rule) -> str:
-    if rule.is_exact:
-        return "every bit equal, in order"
-    if rule.verify:
-        given = []
-        for name in ("rtol", "atol", "ulp"):
-            limit = getattr(rule.tolerance, name)
-            if limit:
-                given.append(f"{name} {limit:g}")
-        tolerance = f" with tolerance {','.join(given)}" if given else ""
-        return f"by {rule.verify}{tolerance}"
-    words = []
-    if rule.rtol is not None or rule.atol is not None:
-        words.append(f"|actual - expected| <= {rule.atol or 0:g} + {rule.rtol or 0:g} * |expected|")
-    if rule.ulp is not None:
-        words.append(f"at most {rule.ulp} ulp apart")
-    if rule.outliers:
-        words.append(f"all but {rule.outliers.fraction:g} of them, and those within rtol {rule.outliers.rtol:g}")
-    words += [f"{name} at most {limit:g}" for name, limit in rule.metric.items()]
-    words += [f"{name} {_options(limit)}" for name, limit in to_json(rule.statistics).items()]
-    if rule.nan == "never":
-        words.append("NaN never equal")
-    if rule.signed_zero == "equal":
-        words.append("-0 equals 0")
-    if rule.key:
-        words.append(f"partners by {', '.join(rule.key)}")
-    order = "in any order" if rule.order == "any" else "in order"
-    return f"{'; '.join(words) or 'every value equal'}, {order}"
+    """A rule in the words of reports, with the tolerance that a function of the user gets."""
+    text = rule_text(rule)
+    for name in ("rtol", "atol", "ulp"):
+        limit = getattr(rule.tolerance, name)
+        if rule.verify and limit:
+            text += f", {name} {limit:g}"
+    return text
 
 
 def _options(setting: Any) -> str:

@@ -75,9 +75,6 @@ class JobPrograms:
         found = self._source(files)
         if found is None:
             return None
-        defaults = {}
-        for name, default in self._project.settings.compare.items():
-            defaults[name] = Rule(rtol=default.rtol, atol=default.atol)
         program = WholeProgram(
             command=command,
             folder=str(self._project.root),
@@ -86,7 +83,7 @@ class JobPrograms:
             dump=dump,
             dtypes=element_types,
             compare=compare,
-            defaults=defaults,
+            defaults=comparison_rules.default_rules(self._project),
         )
         return PlannedProgram(program, *found)
 

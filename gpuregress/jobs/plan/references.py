@@ -155,7 +155,7 @@ def _kernel(
         scope.error(("reference", name, "launches"), text)
     if facts is None:
         return None
-    resolved = sources.of_reference(file, facts, scope, written, case.buffers, name)
+    resolved = sources.CaseSources(file, facts, scope, case.buffers).reference(name, written)
     return None if resolved is None else records.ReferenceKernel(*resolved, item.buffer or "")
 
 

@@ -17,7 +17,6 @@ from gpuregress.foundation.records import Buffer, Launch
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.spec.load import JobFile
-from gpuregress.jobs.spec.models.job import JobSpec
 from gpuregress.jobs.spec.models.launch import PYTHON_SETTINGS
 from gpuregress.jobs.spec.models.values import PythonSourceSpec
 from gpuregress.jobs.spec.resolve.launches import changed_once
@@ -53,16 +52,16 @@ class SourcePaths(Record):
 
     Attributes:
         own: the job's own `source`, None without one.
-        of_launch: entry of `launches` → its source.
+        of_launch: entries of `launches`, each with its source.
     """
 
     own: SourcePath | None
-    of_launch: Mapping[int, SourcePath]
+    of_launch: tuple[tuple[int, SourcePath], ...]
 
     @property
     def launched(self) -> tuple[SourcePath, ...]:
         """The sources that launches take kernels from, the job's own first; that alone where no launch is valid."""
-        launched = dict.fromkeys(self.of_launch.values())
+        launched = dict.fromkeys(path for _, path in self.of_launch)
         if self.own is not None and (self.own in launched or not launched):
             launched = {self.own: None, **launched}
         return tuple(launched)
@@ -81,118 +80,61 @@ class SourceFile(Record):
         return self.located.path
 
 
-class SourceText(Record):
-    """A source as its job writes it, the templates filled.
-
-    Attributes:
-        text: a path, with `:function` after it for a Python source.
-        language: of a Python source; "" of others.
-    """
-
-    text: str
-    language: Language | Literal[""] = ""
-
-
-class SourceTexts(Record):
-    """The sources of a case as its job writes them, the templates filled.
-
-    Attributes:
-        own: the job's own, None without one.
-        of_launch: entry of `launches` and its own source, None without one.
-    """
-
-    own: SourceText | None
-    of_launch: tuple[tuple[int, SourceText | None], ...]
-
-
-def texts(file: JobFile, scope: Scope) -> SourceTexts | None:
-    """Fill the templates of a job's sources; None if one is invalid, which is reported.
+def locate(file: JobFile, scope: Scope) -> SourcePaths | None:
+    """Locate the source of every launch of a case; None if one is missing or invalid, which is reported.
 
     Args:
         file: the job.
         scope: the case's values.
     """
-    before = scope.problems.reported
-    own = _text(scope, file.job, file.job.source, ("source",))
-    of_launch = [
-        (position, _text(scope, file.job, launch.source, ("launches", position, "source")))
-        for position, launch in file.launches.items()
-    ]
-    return SourceTexts(own, tuple(of_launch)) if scope.problems.reported == before else None
-
-
-def _text(scope: Scope, job: JobSpec, given: str | PythonSourceSpec | None, key: Key) -> SourceText | None:
-    """Fill the templates of one source; one of another file type than `.py` has no language."""
-    if given is None:
-        return None
-    if isinstance(given, PythonSourceSpec):
-        function = scope.text(given.python, (*key, "python"))
-        return None if function is None else SourceText(function, "python")
-    text = scope.text(given, key)
-    return None if text is None else _source_text(text, job.language)
-
-
-def _source_text(text: str, language: Literal["triton", "numba", "warp"] | None) -> SourceText:
-    """Add the language, if the source is in Python: `kernels.py:add`, or without the name of a function."""
-    is_python = Path(text.rpartition(":")[0] or text).suffix == ".py"
-    return SourceText(text, language) if is_python and language is not None else SourceText(text)
-
-
-def locate(file: JobFile, problems: Problems, given: SourceTexts) -> SourcePaths | None:
-    """Locate the source of every launch; None if one is missing or invalid, which is reported.
-
-    Args:
-        file: the job.
-        problems: collects the errors.
-        given: from `texts`.
-    """
-    before = problems.reported
+    job, before = file.job, scope.problems.reported
     own = None
-    if given.own is not None:
-        own = _located(problems, ("source",), given.own)
-    of_launch: dict[int, SourcePath] = {}
-    for position, text in given.of_launch:
-        path = own if text is None else _located(problems, ("launches", position, "source"), text)
+    if job.source is not None:
+        own = located(scope, job.source, job.language, ("source",))
+    of_launch: list[tuple[int, SourcePath]] = []
+    for position, launch in file.launches.items():
+        path = own
+        if launch.source is not None:
+            path = located(scope, launch.source, job.language, ("launches", position, "source"))
         if path is None:
             continue
-        if path.language and not file.launches[position].written.isdisjoint(PYTHON_SETTINGS):
+        if path.language and not launch.written.isdisjoint(PYTHON_SETTINGS):
             path = replace(path, launch=position)
-        of_launch[position] = path
-    if given.own is None:
-        _report_missing(file, problems)
-    return SourcePaths(own, of_launch) if problems.reported == before and (own or of_launch) else None
+        of_launch.append((position, path))
+    if job.source is None:
+        _report_missing(file, scope.problems)
+    is_valid = scope.problems.reported == before and (own or of_launch)
+    return SourcePaths(own, tuple(of_launch)) if is_valid else None
 
 
-def _located(problems: Problems, key: Key, given: SourceText) -> SourcePath | None:
-    """Locate one source; None if it is not there, which is reported."""
-    if not given.language:
-        path = existing(problems, key, given.text)
-        return SourcePath(path) if path is not None else None
-    if given.language == "python":
-        key = (*key, "python")
-    if not given.text.rpartition(":")[0].endswith(".py"):
-        problems.add(key, f"names no function: write {given.text}:FUNCTION")
+def located(
+    scope: Scope, given: str | PythonSourceSpec, language: Literal["triton", "numba", "warp"] | None, key: Key
+) -> SourcePath | None:
+    """Locate one source; None if it is not there, which is reported.
+
+    Args:
+        scope: the case's values.
+        given: the source: a path, with `:function` after it for a Python source.
+        language: of the job, where the source is in Python.
+        key: of the source.
+    """
+    own_language: Language | None = language
+    if isinstance(given, PythonSourceSpec):
+        given, own_language, key = given.python, "python", (*key, "python")
+    text = scope.text(given, key)
+    if text is None:
         return None
-    found = existing_function(problems, key, given.text)
+    if own_language is None or Path(text.rpartition(":")[0] or text).suffix != ".py":
+        path = existing(scope.problems, key, text)
+        return SourcePath(path) if path is not None else None
+    if not text.rpartition(":")[0].endswith(".py"):
+        scope.problems.add(key, f"names no function: write {text}:FUNCTION")
+        return None
+    found = existing_function(scope.problems, key, text)
     if found is None:
         return None
     file, _, name = found.rpartition(":")
-    return SourcePath(Path(file), given.language, name)
-
-
-def of_reference(
-    file: JobFile, problems: Problems, key: Key, text: str, language: Literal["triton", "numba", "warp"] | None
-) -> SourcePath | None:
-    """Locate the source of a reference's kernels; None if it is not there, which is reported.
-
-    Args:
-        file: the job.
-        problems: collects the errors.
-        key: of the reference's source.
-        text: the source, its templates filled.
-        language: the reference's own; None: the job's, where the source is in Python.
-    """
-    return _located(problems, key, _source_text(text, language or file.job.language))
+    return SourcePath(Path(file), own_language, name)
 
 
 def existing(problems: Problems, key: Key, text: str) -> Path | None:

@@ -12,7 +12,7 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import revision
 from gpuregress.jobs.plan import source_files
 from gpuregress.jobs.plan.job_plan import AUTO, LabelRequest
-from gpuregress.jobs.plan.source_files import SourceFile, SourcePath, SourceTexts
+from gpuregress.jobs.plan.source_files import SourceFile, SourcePath, SourcePaths
 from gpuregress.jobs.spec import templates
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.compilation import CompileSpec
@@ -102,17 +102,15 @@ class JobSources:
         job = self._file.job
         if self._file.is_broken("source"):
             return None
-        texts = source_files.texts(self._file, scope)
+        located = source_files.locate(self._file, scope)
         settings = compile_settings(scope, job.compile, ("compile",), job.card)
-        if texts is None:
-            return None
         if settings is None:
-            self._located(texts, _folders_only(scope, job), {})  # its file and folders may be wrong, too
+            self._read_all(located, _folders_only(scope, job), {})  # its file and folders may be wrong, too
             return None
         telling = {name: text for name, text in settings.defines.items() if include_scanner.is_telling(text)}
-        key = (texts, settings.options, settings.include, tuple(telling.items()))
+        key = (located, settings.options, settings.include, tuple(telling.items()))
         if key not in self._known:
-            self._known[key] = self._located(texts, settings, telling)
+            self._known[key] = self._read_all(located, settings, telling)
         return self._known[key]
 
     def facts_without_parameters(self) -> SourceFacts | None:
@@ -127,14 +125,13 @@ class JobSources:
         scope = Scope({}, self._problems)
         plain = CompileSpec.of({"options": job.compile.options, "include": job.compile.include})
         settings = compile_settings(scope, plain, ("compile",), job.card)
-        texts = source_files.texts(self._file, scope)
-        if texts is None:
-            return None
-        return self._located(texts, settings or _folders_only(scope, job), {})
+        located = source_files.locate(self._file, scope)
+        return self._read_all(located, settings or _folders_only(scope, job), {})
 
-    def _located(self, texts: SourceTexts, settings: CompileSettings, telling: Mapping[str, str]) -> SourceFacts | None:
+    def _read_all(
+        self, located: SourcePaths | None, settings: CompileSettings, telling: Mapping[str, str]
+    ) -> SourceFacts | None:
         job, problems = self._file.job, self._problems
-        located = source_files.locate(self._file, problems, texts)
         launched = () if located is None else located.launched
         _check_effect(self._file, problems, [source.path for source in launched])
         folders = _folders(problems, settings, ("compile",))
@@ -151,7 +148,7 @@ class JobSources:
         self.requests.append(LabelRequest(job.revision, tuple((file.path, file.inputs) for file in files)))
         return SourceFacts(
             files=files,
-            of_launch={origin: launched.index(path) for origin, path in located.of_launch.items()},
+            of_launch={origin: launched.index(path) for origin, path in located.of_launch},
             located=located.own,
             include=folders,
             commands=self._commands,
@@ -242,154 +239,135 @@ def _check_language(file: JobFile, problems: Problems, sources: Sequence[Path]) 
                 problems.add(("launches", position, name), f"{text}: leave it out")
 
 
-def of_case(
-    file: JobFile,
-    known: SourceFacts,
-    scope: Scope,
-    launches: tuple[records.Launch, ...],
-    buffers: Mapping[str, records.Buffer],
-) -> tuple[records.Source, ...]:
-    """Return the sources as a case compiles them; none if the compilation is invalid, which is reported.
+class CaseSources:
+    """The sources of one case, as it compiles them.
 
     Args:
         file: the job.
         known: from `JobSources.facts`.
-        scope: the case's values.
-        launches: the case's, with the positions of their sources.
-        buffers: the case's, with those of their variables.
+        scope: the case's values; errors are reported there.
+        buffers: the case's, with the sources of their variables.
     """
-    settings = compile_settings(scope, file.job.compile, ("compile",), file.job.card)
-    if settings is None:
-        return ()
-    sources = []
-    python: list[tuple[records.PythonKernel, Sequence[records.Launch]]] = []
-    for index, source_file in enumerate(known.files):
-        own_launches = launches
-        if len(known.files) > 1:
-            own_launches = tuple(launch for launch in launches if launch.source == index)
-        source = _compiled(source_file.path, known.include, settings, own_launches, _symbols(buffers, index))
-        source = source_file.build.applied_to(source)
-        kernel = None
-        if source_file.located.language:
-            levels = python_kernels.job_levels(file, source_file.located.launch)
-            kernel = _python_kernel(file, scope, source_file, levels, settings, own_launches, buffers, ("launches",))
-        if kernel is not None:
-            python.append((kernel, own_launches))
-        sources.append(replace(source, digest=source_file.inputs.digest, python=kernel))
-    python_kernels.check_descriptors(scope, python, buffers)
-    return tuple(sources)
 
+    def __init__(self, file: JobFile, known: SourceFacts, scope: Scope, buffers: Mapping[str, records.Buffer]) -> None:
+        self._file, self._known, self._scope, self._buffers = file, known, scope, buffers
 
-def _python_kernel(
-    file: JobFile,
-    scope: Scope,
-    source: SourceFile,
-    levels: python_kernels.Levels,
-    settings: CompileSettings,
-    launches: tuple[records.Launch, ...],
-    buffers: Mapping[str, records.Buffer],
-    section: Key,
-) -> records.PythonKernel | None:
-    """Resolve the kernel of a source in Python, and check its launches; None if it is invalid, which is reported."""
-    located = source.located
-    assert located.language
-    content = source.inputs.contents[0]
-    resolver = python_kernels.KernelResolver(file, scope, located.language, levels)
-    kernel = resolver.resolved(located.function, content, settings.options)
-    if kernel is None:
-        return None
-    python_kernels.check_arguments(scope, kernel, launches, buffers, section)
-    return python_kernels.with_arguments(scope, kernel, content, launches, buffers, section)
+    def compiled(self, launches: tuple[records.Launch, ...]) -> tuple[records.Source, ...]:
+        """Return the sources of the case; none if the compilation is invalid, which is reported.
 
+        Args:
+            launches: the case's, with the positions of their sources.
+        """
+        settings = compile_settings(self._scope, self._file.job.compile, ("compile",), self._file.job.card)
+        if settings is None:
+            return ()
+        sources = []
+        python: list[tuple[records.PythonKernel, Sequence[records.Launch]]] = []
+        for index, source_file in enumerate(self._known.files):
+            own_launches = launches
+            if len(self._known.files) > 1:
+                own_launches = tuple(launch for launch in launches if launch.source == index)
+            symbols = _symbols(self._buffers, index)
+            source = _compiled(source_file.path, self._known.include, settings, own_launches, symbols)
+            source = source_file.build.applied_to(source)
+            kernel = None
+            if source_file.located.language:
+                levels = python_kernels.job_levels(self._file, source_file.located.launch)
+                kernel = self._python_kernel(source_file, levels, settings, own_launches, ("launches",))
+            if kernel is not None:
+                python.append((kernel, own_launches))
+            sources.append(replace(source, digest=source_file.inputs.digest, python=kernel))
+        python_kernels.check_descriptors(self._scope, python, self._buffers)
+        return tuple(sources)
 
-def of_reference(
-    file: JobFile,
-    known: SourceFacts,
-    scope: Scope,
-    launches: tuple[records.Launch, ...],
-    buffers: Mapping[str, records.Buffer],
-    name: str,
-) -> tuple[records.Source, tuple[records.Launch, ...]] | None:
-    """Return the source of a reference's kernels, and their launches; None if it does not exist, which is reported.
+    def reference(
+        self, name: str, launches: tuple[records.Launch, ...]
+    ) -> tuple[records.Source, tuple[records.Launch, ...]] | None:
+        """Return the source of a reference's kernels, and their launches; None if it is invalid, which is reported.
 
-    Args:
-        file: the job.
-        known: the case's own sources, from `JobSources.facts`.
-        scope: the case's values.
-        launches: the reference's.
-        buffers: the case's.
-        name: of the buffer.
-    """
-    item = file.job.reference[name]
-    located = _reference_source(file, known, scope, name)
-    key: Key = ("compile",) if item.compile is None else ("reference", name, "compile")
-    settings = compile_settings(scope, item.compile or file.job.compile, key, file.job.card)
-    if located is None or settings is None:
-        return None
-    path = located.path
-    include = known.include if item.compile is None else _folders(scope.problems, settings, key)
-    if located.language:
-        python = _python_reference(file, scope, located, settings, launches, buffers, name)
-        return (python, launches) if python is not None else None
-    build = _build_options(known.commands, path)
-    if path in known.paths:
-        index = known.paths.index(path)
-        inputs = known.files[index].inputs
-        symbols = _symbols(buffers, index)
-    else:
-        probe = records.Source(str(path), settings.options, tuple(map(str, include)), settings.defines)
-        inputs = programs.inputs(build.applied_to(probe))
-        declared = cxx_declarations.variable_names(path.read_text(encoding="utf-8", errors="replace"))
-        symbols = tuple(name for name in _symbols(buffers, None) if name.rpartition("::")[2] in declared)
-    launches = source_files.resolved(launches, [inputs.contents], buffers, lambda: settings.defines)
-    compiled = build.applied_to(_compiled(path, include, settings, launches, symbols))
-    if path in known.paths and item.compile is None:
-        compiled = replace(compiled, digest=inputs.digest)
-    return compiled, launches
+        Args:
+            name: of the buffer.
+            launches: the reference's.
+        """
+        item, known = self._file.job.reference[name], self._known
+        located = self._reference_source(name)
+        key: Key = ("compile",) if item.compile is None else ("reference", name, "compile")
+        settings = compile_settings(self._scope, item.compile or self._file.job.compile, key, self._file.job.card)
+        if located is None or settings is None:
+            return None
+        path = located.path
+        include = known.include if item.compile is None else _folders(self._scope.problems, settings, key)
+        if located.language:
+            python = self._python_reference(name, located, settings, launches)
+            return (python, launches) if python is not None else None
+        build = _build_options(known.commands, path)
+        if path in known.paths:
+            index = known.paths.index(path)
+            inputs = known.files[index].inputs
+            symbols = _symbols(self._buffers, index)
+        else:
+            probe = records.Source(str(path), settings.options, tuple(map(str, include)), settings.defines)
+            inputs = programs.inputs(build.applied_to(probe))
+            declared = cxx_declarations.variable_names(path.read_text(encoding="utf-8", errors="replace"))
+            symbols = tuple(name for name in _symbols(self._buffers, None) if name.rpartition("::")[2] in declared)
+        launches = source_files.resolved(launches, [inputs.contents], self._buffers, lambda: settings.defines)
+        compiled = build.applied_to(_compiled(path, include, settings, launches, symbols))
+        if path in known.paths and item.compile is None:
+            compiled = replace(compiled, digest=inputs.digest)
+        return compiled, launches
 
+    def _reference_source(self, name: str) -> SourcePath | None:
+        """Locate the source of a reference's kernels; None if it does not exist, which is reported."""
+        item, problems = self._file.job.reference[name], self._scope.problems
+        key = ("reference", name)
+        if item.source is None:
+            if self._known.located is None:
+                problems.add(key, f"missing key: reference.{name}.source; the job has no source of its own")
+            elif item.language is not None:
+                problems.add((*key, "language"), f"belongs to a source: name it in reference.{name}.source")
+            return self._known.located
+        language = item.language or self._file.job.language
+        located = source_files.located(self._scope, item.source, language, (*key, "source"))
+        if located is not None and not located.language:
+            for setting in ("language", *PYTHON_SETTINGS):
+                if setting in item.written:
+                    problem = f"is for kernels in Python, and the source is {located.path.name}"
+                    problems.add((*key, setting), problem)
+        return located
 
-def _reference_source(file: JobFile, known: SourceFacts, scope: Scope, name: str) -> SourcePath | None:
-    """Locate the source of a reference's kernels; None if it does not exist, which is reported."""
-    item = file.job.reference[name]
-    key = ("reference", name)
-    if item.source is None:
-        if known.located is None:
-            scope.problems.add(key, f"missing key: reference.{name}.source; the job has no source of its own")
-        elif item.language is not None:
-            scope.problems.add((*key, "language"), f"belongs to a source: name it in reference.{name}.source")
-        return known.located
-    text = scope.text(item.source, (*key, "source"))
-    if text is None:
-        return None
-    located = source_files.of_reference(file, scope.problems, (*key, "source"), text, item.language)
-    if located is not None and not located.language:
-        for setting in ("language", *PYTHON_SETTINGS):
-            if setting in item.written:
-                problem = f"is for kernels in Python, and the source is {located.path.name}"
-                scope.problems.add((*key, setting), problem)
-    return located
+    def _python_reference(
+        self, name: str, located: SourcePath, settings: CompileSettings, launches: tuple[records.Launch, ...]
+    ) -> records.Source | None:
+        """Return the source of a reference whose kernel is in Python."""
+        source = _compiled(located.path, (), settings, launches, ())
+        try:
+            inputs = programs.inputs(replace(source, python=_named(located)))
+        except OSError as error:
+            self._scope.problems.add(("reference", name, "source"), f"cannot be read: {error.strerror or error}")
+            return None
+        levels = python_kernels.reference_levels(self._file, name)
+        section = ("reference", name, "launches")
+        kernel = self._python_kernel(SourceFile(located, inputs), levels, settings, launches, section)
+        return None if kernel is None else replace(source, digest=inputs.digest, python=kernel)
 
-
-def _python_reference(
-    file: JobFile,
-    scope: Scope,
-    located: SourcePath,
-    settings: CompileSettings,
-    launches: tuple[records.Launch, ...],
-    buffers: Mapping[str, records.Buffer],
-    name: str,
-) -> records.Source | None:
-    """Return the source of a reference whose kernel is in Python."""
-    source = _compiled(located.path, (), settings, launches, ())
-    try:
-        inputs = programs.inputs(replace(source, python=_named(located)))
-    except OSError as error:
-        scope.problems.add(("reference", name, "source"), f"cannot be read: {error.strerror or error}")
-        return None
-    levels = python_kernels.reference_levels(file, name)
-    section = ("reference", name, "launches")
-    kernel = _python_kernel(file, scope, SourceFile(located, inputs), levels, settings, launches, buffers, section)
-    return None if kernel is None else replace(source, digest=inputs.digest, python=kernel)
+    def _python_kernel(
+        self,
+        source: SourceFile,
+        levels: python_kernels.Levels,
+        settings: CompileSettings,
+        launches: tuple[records.Launch, ...],
+        section: Key,
+    ) -> records.PythonKernel | None:
+        """Resolve the kernel of a source in Python, and check its launches; None if it is invalid."""
+        located = source.located
+        assert located.language
+        content = source.inputs.contents[0]
+        resolver = python_kernels.KernelResolver(self._file, self._scope, located.language, levels)
+        kernel = resolver.resolved(located.function, content, settings.options)
+        if kernel is None:
+            return None
+        python_kernels.check_arguments(self._scope, kernel, launches, self._buffers, section)
+        return python_kernels.with_arguments(self._scope, kernel, content, launches, self._buffers, section)
 
 
 def _folders_only(scope: Scope, job: JobSpec) -> CompileSettings:

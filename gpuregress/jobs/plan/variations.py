@@ -155,8 +155,7 @@ class JobTuning:
         """The lists of those kernels that the job leaves to their configurations; none is empty."""
         ignored = Problems(self._file.document)
         scope = Scope(names, ignored)
-        texts = source_files.texts(self._file, scope)
-        located = source_files.locate(self._file, ignored, texts) if texts is not None else None
+        located = source_files.locate(self._file, scope)
         settings = compile_settings(scope, self._file.job.compile, ("compile",), self._file.job.card)
         if located is None or settings is None:
             return []  # which is reported where the case is planned

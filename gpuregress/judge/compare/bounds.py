@@ -150,7 +150,7 @@ def _of_integers(keys: Array, scalar: Scalar, bound: Bound) -> tuple[Array, Arra
 
 def _by_ulps(keys: Array, scalar: Scalar, ulp: int, *, up: bool) -> Array:
     """The keys at most `ulp` steps away, of the same sign and finite."""
-    last = ordinals.exponent_mask(scalar) - 1
+    last = scalar.exponent_mask - 1
     ends = np.where(keys < 0, -1, last) if up else np.where(keys < 0, -last - 1, 0)
     steps = np.minimum(ordinals.distance(keys, ends.astype(keys.dtype)), np.uint64(ulp)).astype(keys.dtype)
     return np.asarray(keys + steps if up else keys - steps)
@@ -159,7 +159,7 @@ def _by_ulps(keys: Array, scalar: Scalar, ulp: int, *, up: bool) -> Array:
 def _by_tolerance(keys: Array, scalar: Scalar, bound: Bound, *, up: bool) -> Array:
     """The farthest near keys. `inside` is near, `outside` is not, and both move until they are neighbours."""
     tolerance, values = Bound(bound.rtol, bound.atol), ordinals.values(keys, scalar)
-    infinite = ordinals.exponent_mask(scalar)
+    infinite = scalar.exponent_mask
     one, beyond = (np.array(end, keys.dtype) for end in ((1, infinite) if up else (-1, -infinite - 1)))
     inside, outside = keys.copy(), np.full_like(keys, beyond)
     nearer, farther = (np.minimum, np.maximum) if up else (np.maximum, np.minimum)

@@ -425,26 +425,15 @@ def broken(
         exit_code: of the verdict.
         location: of the first error.
     """
-    verdict = Verdict(
-        job=job,
-        case=job,
-        status="error",
-        reason=first_line(errors[0]),
-        notes=tuple(errors[1:]),
-        exit_code=exit_code,
-        location=location,
-        error=_JOB_ERRORS,
-    )
-    if case is None:
-        return verdict
-    return replace(
-        verdict,
-        job=case.job,
-        case=case.name,
-        revision=case.revision,
-        parameters=case.parameters,
-        overridden=case.settings.overridden,
-    )
+    facts: dict[str, Any] = {
+        "notes": tuple(errors[1:]),
+        "exit_code": exit_code,
+        "location": location,
+        "error": _JOB_ERRORS,
+    }
+    if case is not None:
+        return _of_case(case, "error", first_line(errors[0]), **facts)
+    return Verdict(job=job, case=job, status="error", reason=first_line(errors[0]), **facts)
 
 
 def skipped(case: Case, reason: str) -> Verdict:

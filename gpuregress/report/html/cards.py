@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpuregress.foundation.records import BufferImage, PastResult, SourceVersions, from_json
+from gpuregress.foundation.records import BufferImage, PastResult, from_json
 from gpuregress.gpu.records import Record
 from gpuregress.report import case_lines
 from gpuregress.report.html import pictures, trend
@@ -27,6 +27,11 @@ _BAR = 120
 _MOST_DIGITS = 4
 
 
+def no_trend(_case: str, _device: str) -> Sequence[PastResult]:
+    """No past results: there is no history."""
+    return ()
+
+
 class RunFacts(Record):
     """The facts of a run that its cases share.
 
@@ -38,7 +43,7 @@ class RunFacts(Record):
 
     document: Mapping[str, Any]
     trends: Trends
-    sources: SourceViews = SourceViews(lambda _entry: SourceVersions())
+    sources: SourceViews = SourceViews()
 
     def of(self, entry: Mapping[str, Any], key: str) -> str:
         """A fact of a case, or else of the run: `host`, `commit`, `device`; "" where it is not known."""

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from gpuregress.foundation.records import STATUSES, NightChanges, PastResult, RunSummary, SourceVersions, from_json
+from gpuregress.foundation.records import STATUSES, NightChanges, RunSummary, from_json
 from gpuregress.foundation.wording import plural
 from gpuregress.report import json_report, morning
 from gpuregress.report.html import cards, pictures, sections, templates
-from gpuregress.report.html.cards import RunFacts, Trends
+from gpuregress.report.html.cards import RunFacts, Trends, no_trend
 from gpuregress.report.html.sections import Group, grouped
-from gpuregress.report.html.sources import SourceViews, VersionsOf
+from gpuregress.report.html.sources import SourceViews, VersionsOf, no_versions
 from gpuregress.report.html.templates import FAILED
 
 _MOST_OPEN = 3
@@ -32,26 +32,26 @@ _MOST_CELLS = 100
 """Cells of a grid of parameters that is unfolded."""
 
 
-def render(summary: RunSummary, trends: Trends | None = None, versions: VersionsOf | None = None) -> str:
+def render(summary: RunSummary, trends: Trends = no_trend, versions: VersionsOf = no_versions) -> str:
     """The page of a run that has just ended.
 
     Args:
         summary: the run.
-        trends: the past results of a case on a device; None without a history.
-        versions: the sources of a case; None where they are not known.
+        trends: the past results of a case on a device.
+        versions: the sources of a case.
     """
     return page(json_report.finite(json_report.document(summary)), trends, versions)
 
 
-def page(document: Mapping[str, Any], trends: Trends | None = None, versions: VersionsOf | None = None) -> str:
+def page(document: Mapping[str, Any], trends: Trends = no_trend, versions: VersionsOf = no_versions) -> str:
     """The page of a results.json.
 
     Args:
         document: the content of the file.
-        trends: the past results of a case on a device; None without a history.
-        versions: the sources of a case; None where they are not known.
+        trends: the past results of a case on a device.
+        versions: the sources of a case.
     """
-    facts = RunFacts(document, trends or _no_trend, SourceViews(versions or _no_versions))
+    facts = RunFacts(document, trends, SourceViews(versions))
     cases, spaces = document["cases"], document["parameter_spaces"]
     missing = list(itertools.chain.from_iterable(absent["lines"] for absent in document["missing"]))
     groups = grouped([entry for entry in cases if entry["verdict"] in FAILED], spaces)
@@ -84,14 +84,6 @@ def page(document: Mapping[str, Any], trends: Trends | None = None, versions: Ve
         notes=[note for note in document["notes"] if note not in missing],
         sections=below,
     )
-
-
-def _no_versions(_entry: Mapping[str, Any]) -> SourceVersions:
-    return SourceVersions()
-
-
-def _no_trend(_case: str, _device: str) -> Sequence[PastResult]:
-    return ()
 
 
 # --- head -------------------------------------------------------------------------------------------------------------

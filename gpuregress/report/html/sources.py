@@ -22,6 +22,11 @@ _KINDS = {"+": "added", "-": "removed", "@": "hunk"}
 """First character of a line of a unified diff → its class."""
 
 
+def no_versions(_entry: Mapping[str, Any]) -> SourceVersions:
+    """No sources: they are not known."""
+    return SourceVersions()
+
+
 class SourceViews:
     """The views of a page; the changes of one source are shown with the first of its cases.
 
@@ -29,7 +34,7 @@ class SourceViews:
         versions: finds the sources of a case.
     """
 
-    def __init__(self, versions: VersionsOf) -> None:
+    def __init__(self, versions: VersionsOf = no_versions) -> None:
         self._versions = versions
         self._shown: dict[tuple[str, str], tuple[str, str]] = {}
 

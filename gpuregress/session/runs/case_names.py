@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.json_form import to_json
 from gpuregress.gpu.records import Record
 from gpuregress.jobs.spec.job_files import job_files
 from gpuregress.store.project import Project
@@ -22,7 +23,7 @@ FILE = ".case_names.json"
 """In the folder of runs."""
 SECONDS = 2.0
 """For planning the jobs that changed; the others are completed by the next attempt."""
-_VERSION = 1
+_VERSION = 2
 
 
 class JobNames(Record):
@@ -37,6 +38,13 @@ class JobNames(Record):
     job: str
     cases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+
+
+class _NameList(Record):
+    """The list; `files`: job file → its stamp and names."""
+
+    version: int
+    files: Mapping[str, tuple[str, JobNames]]
 
 
 Planner = Callable[[Project, Path], JobNames]
@@ -91,19 +99,13 @@ def _stamp(file: Path) -> str:
 
 def _read(path: Path) -> Mapping[str, tuple[str, JobNames]]:
     """The list; a damaged one counts as none."""
-    try:
-        data = json.loads(storage.read_bytes(path))
-        if data["version"] != _VERSION:
-            return {}
-        return {
-            str(file): (str(stamp), JobNames(str(job), tuple(map(str, cases)), tuple(map(str, tags))))
-            for file, (stamp, job, cases, tags) in data["files"].items()
-        }
-    except (GpuregressError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
+    with contextlib.suppress(GpuregressError):
+        known = storage.read_record(path, _NameList, "", is_sealed=False)
+        if known.version == _VERSION:
+            return known.files
+    return {}
 
 
 def _write(path: Path, found: Mapping[str, tuple[str, JobNames]]) -> None:
-    files = {file: (stamp, one.job, one.cases, one.tags) for file, (stamp, one) in found.items()}
     with contextlib.suppress(GpuregressError, OSError):
-        storage.write_atomic(path, json.dumps({"version": _VERSION, "files": files}).encode(), durable=False)
+        storage.write_atomic(path, json.dumps(to_json(_NameList(_VERSION, found))).encode(), durable=False)

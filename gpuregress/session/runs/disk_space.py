@@ -143,7 +143,7 @@ def _estimates(project: Project, cases: Sequence[Case], *, look_at_accepted: boo
         for name in case.dump:
             size = accepted.get(name)
             if size is None:
-                size = estimate(case.buffers[name], project.settings.compress_above)
+                size = estimate(case.buffers[name], project.settings.dumps.compress_above)
             has_reference = name in case.references
             yield _DumpSize(case, name, size * (dumps + has_reference))
 

@@ -42,17 +42,17 @@ def retire(project: Project) -> tuple[str, ...]:
     Raises:
         StorageError: one cannot be removed.
     """
-    runs, settings = _oldest_first(project.runs), project.settings
-    is_bounded = settings.keep_seconds is not None or settings.keep_bytes is not None
-    if len(runs) <= (1 if is_bounded else settings.keep_runs):
+    runs, kept = _oldest_first(project.runs), project.settings.retention
+    is_bounded = kept.age is not None or kept.size is not None
+    if len(runs) <= (1 if is_bounded else kept.runs):
         return ()
     candidates = removable(project)
-    doomed = set(runs[: -settings.keep_runs]).intersection(candidates)
-    if settings.keep_seconds is not None:
-        doomed.update(folder for folder in candidates if _age_s(folder) > settings.keep_seconds)
-    if settings.keep_bytes is not None:
+    doomed = set(runs[: -kept.runs]).intersection(candidates)
+    if kept.age is not None:
+        doomed.update(folder for folder in candidates if _age_s(folder) > kept.age)
+    if kept.size is not None:
         left = [folder for folder in runs if folder not in doomed]
-        doomed |= _over_size(left, [folder for folder in left if folder in candidates], settings.keep_bytes)
+        doomed |= _over_size(left, [folder for folder in left if folder in candidates], kept.size)
     removed = tuple(_removed(folder for folder in runs if folder in doomed))
     if removed:
         storage.prune_store(project.runs / run_folders.CONTENTS)
@@ -178,7 +178,7 @@ def _kept_in_any_case(project: Project, runs: Sequence[Path]) -> set[Path]:
     verdicts = _verdicts(project, runs)
     night = missing_cases.last_night(project)
     wanted = {*night.cases, *missing_cases.expected(project).accepted, *BaselineStore.of(project).case_names()}
-    for folder in runs[-project.settings.keep_runs :]:
+    for folder in runs[-project.settings.retention.runs :]:
         wanted.update(verdicts[folder.name])
     kept = {project.runs / run for run in (night.run, *night.others)}
     for folder in reversed(runs):

@@ -53,9 +53,56 @@ def bound(nodes: Iterable[ast.AST]) -> set[str]:
 
 def read(node: ast.AST) -> set[Chain]:
     """Return what a statement reads of its module, in the bodies of its functions, too."""
-    reader = _Reader()
-    reader.visit(node)
-    return reader.chains
+    chains: set[Chain] = set()
+    _read([node], frozenset(), chains)
+    return chains
+
+
+def _read(nodes: Iterable[ast.AST], local: frozenset[str], chains: set[Chain]) -> None:
+    """Add what code reads of its module, without the names that are local to the functions around it."""
+    for node in nodes:
+        inner: Iterable[ast.AST] = ast.iter_child_nodes(node)
+        names = local
+        if isinstance(node, _SCOPES):
+            _read(_evaluated_outside(node), local, chains)
+            inner = [node.body] if isinstance(node, ast.Lambda) else node.body
+            names = local | _locals(node)
+        elif isinstance(node, _COMPREHENSIONS):
+            names = local | bound(part.target for part in node.generators)
+        elif isinstance(node, ast.AnnAssign) and not is_constexpr(node.annotation):
+            inner = [node.target] if node.value is None else [node.target, node.value]
+        chain: Chain = ()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            chain = (node.id,)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            chain = (node.target.id,)
+        elif isinstance(node, ast.Attribute):
+            chain = _chain(node)
+            inner = [] if chain else inner
+        if chain and chain[0] not in local:
+            chains.add(chain)
+        _read(inner, names, chains)
+
+
+def _chain(node: ast.Attribute) -> Chain:
+    """Return the names of a chain of attributes; none where it begins with something else than a name."""
+    names = [node.attr]
+    base = node.value
+    while isinstance(base, ast.Attribute):
+        names.insert(0, base.attr)
+        base = base.value
+    return (base.id, *names) if isinstance(base, ast.Name) else ()
+
+
+def _evaluated_outside(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Iterator[ast.AST]:
+    """Yield what of a function is evaluated when it is defined: decorators, defaults, annotations of constants."""
+    if not isinstance(node, ast.Lambda):
+        yield from node.decorator_list
+    for _, default in _defaults(node.args):
+        yield default
+    for parameter in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+        if parameter.annotation is not None and is_constexpr(parameter.annotation):
+            yield parameter.annotation
 
 
 class Changes:
@@ -243,88 +290,3 @@ def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> se
         if isinstance(inner, ast.Global):
             names -= set(inner.names)
     return names
-
-
-class _Reader(ast.NodeVisitor):
-    """Collects the names that a statement reads."""
-
-    def __init__(self) -> None:
-        self.chains: set[Chain] = set()
-        self._local: list[set[str]] = []
-
-    def visit_Name(self, node: ast.Name) -> None:
-        if isinstance(node.ctx, ast.Load):
-            self._add((node.id,))
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        names = [node.attr]
-        base = node.value
-        while isinstance(base, ast.Attribute):
-            names.insert(0, base.attr)
-            base = base.value
-        if isinstance(base, ast.Name):
-            self._add((base.id, *names))
-        else:
-            self.visit(base)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        if isinstance(node.target, ast.Name):
-            self._add((node.target.id,))
-        self.generic_visit(node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        if is_constexpr(node.annotation):
-            self.visit(node.annotation)
-        self.visit(node.target)
-        if node.value is not None:
-            self.visit(node.value)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self._visit_function(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self._visit_function(node)
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        self._visit_outer(node.args)
-        self._local.append(_locals(node))
-        self.visit(node.body)
-        self._local.pop()
-
-    def visit(self, node: ast.AST) -> None:
-        """Visit a node; comprehensions have names of their own."""
-        if isinstance(node, _COMPREHENSIONS):
-            self._visit_comprehension(node)
-        else:
-            super().visit(node)
-
-    def _visit_comprehension(self, node: ast.AST) -> None:
-        targets: set[str] = set()
-        for inner in ast.iter_child_nodes(node):
-            if isinstance(inner, ast.comprehension):
-                targets |= bound([inner.target])
-        self._local.append(targets)
-        self.generic_visit(node)
-        self._local.pop()
-
-    def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        for decorator in node.decorator_list:
-            self.visit(decorator)
-        self._visit_outer(node.args)
-        self._local.append(_locals(node))
-        for statement in node.body:
-            self.visit(statement)
-        self._local.pop()
-
-    def _visit_outer(self, given: ast.arguments) -> None:
-        """Visit what of the parameters is evaluated outside of the function."""
-        for default in (*given.defaults, *given.kw_defaults):
-            if default is not None:
-                self.visit(default)
-        for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs):
-            if parameter.annotation is not None and is_constexpr(parameter.annotation):
-                self.visit(parameter.annotation)
-
-    def _add(self, chain: Chain) -> None:
-        if not any(chain[0] in names for names in self._local):
-            self.chains.add(chain)

@@ -13,7 +13,6 @@ import re
 import tempfile
 import warnings
 import zlib
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,13 +20,15 @@ from typing import Any
 from gpuregress.foundation.errors import CompileError
 from gpuregress.foundation.records import SM_90, CompiledLaunch, PythonKernel, Source
 from gpuregress.foundation.usermodules import first_words
-from gpuregress.toolchain import nvrtc
+from gpuregress.toolchain import nvrtc, ptx_linker
 
 PACKAGE = "numba-cuda"
 _RESHAPE = "numba_attempt_nocopy_reshape", "nocopy_empty_reshape"
 """Functions of the file `reshape_funcs.cu`, which the dispatcher links where a kernel's PTX names one."""
 
 
+_LOCATION = re.compile(r"^([ \t]*\.loc[ \t]+\d+[ \t]+\d+[ \t]+\d+)[^\n]*", re.MULTILINE)
+_SECTION = re.compile(r"^[ \t]*\.section\b[^{]*\{[^}]*\}\n?", re.MULTILINE)
 _DECORATED = ("fastmath", "opt", "launch_bounds")
 """Arguments of `@cuda.jit` that decide what a kernel is compiled to, beside `link`."""
 
@@ -122,13 +123,15 @@ def compile_kernel(module: ModuleType, kernel: PythonKernel, arch: str) -> tuple
     texts = [_text_of(one, arch) for one in (*linked, *(targets.get("link") or ()))]
     if any(name in str(own) for name in _RESHAPE):
         texts.append(_text_of(str(Path(cuda.__file__).with_name("reshape_funcs.cu")), arch))
-    text = merged(str(own), _in_order(texts))
+    # Different texts in an order of their own: Numba keeps what is linked in a set.
+    others = [_without_debug_sections(text) for text in sorted(set(texts))]
+    text = ptx_linker.linked(str(own), others)
     return text, CompiledLaunch(arguments=tuple(getattr(one, "ndim", 0) for one in arguments))
 
 
-def _in_order(texts: Iterable[str]) -> list[str]:
-    """Different texts in an order of their own: Numba keeps what is linked in a set."""
-    return sorted(set(texts))
+def _without_debug_sections(text: str) -> str:
+    """Return PTX without the sections of its debug information, and the calls of a line that they name."""
+    return _LOCATION.sub(r"\1", _SECTION.sub("", text))
 
 
 def _text_of(linked: Any, arch: str) -> str:
@@ -192,115 +195,3 @@ def describe_error(wrong: BaseException, _text: str) -> tuple[str, int]:
     line = named[1] if named else getattr(getattr(wrong, "loc", None), "line", None)
     reason = first_words("\n".join(line for line in text.splitlines() if not line.startswith("Failed in ")))
     return reason or type(wrong).__name__, int(line or 0)
-
-
-# --- merge of PTX modules into one, as a linker of device code would join them ----------------------------------------
-
-
-_HEAD = re.compile(r"^[ \t]*\.(?:version|target|address_size)\b[^\n]*\n", re.MULTILINE)
-_VERSION = re.compile(r"^[ \t]*\.version[ \t]+(\d+)\.(\d+)", re.MULTILINE)
-_FILE = re.compile(r'^([ \t]*\.file[ \t]+)(\d+)(?=[ \t]+")', re.MULTILINE)
-_LOCATION = re.compile(r"^([ \t]*\.loc[ \t]+)(\d+)([ \t]+\d+[ \t]+\d+)[^\n]*", re.MULTILINE)
-_SECTION = re.compile(r"^[ \t]*\.section\b[^{]*\{[^}]*\}\n?", re.MULTILINE)
-_FUNCTION = re.compile(
-    r"^[ \t]*(?P<linkage>\.extern|\.visible|\.weak)?[ \t]*\.func\b\s*(?:\([^)]*\)\s*)?(?P<name>[\w$%]+)"
-    r"\s*(?:\([^)]*\))?[^;{]*(?:;|(?P<body>\{))",
-    re.MULTILINE,
-)
-_VARIABLE = re.compile(
-    r"^[ \t]*(?P<linkage>\.extern|\.visible|\.weak)?[ \t]*\.(?:global|const|shared)\b[^;={]*?"
-    r"(?P<name>[A-Za-z_$%][\w$]*)\s*(?:\[[^;={]*)?(?:;|=)",
-    re.MULTILINE,
-)
-
-
-def merged(own: str, linked: Sequence[str]) -> str:
-    """Join modules.
-
-    Args:
-        own: the module that has the kernel.
-        linked: those that define what it declares.
-
-    Returns:
-        One module: the others first, because a definition comes before its use.
-
-    Raises:
-        CompileError: two modules define one name.
-    """
-    if not linked:
-        return own
-    version = (0, 0)
-    for text in (own, *linked):
-        match = _VERSION.search(text)
-        if match is not None:
-            version = max(version, (int(match[1]), int(match[2])))
-    _, *head = _HEAD.findall(own)
-    files = _file_count(own)
-    parts: list[str] = []
-    for number, text in enumerate(linked):
-        part = _with_own_names(_SECTION.sub("", text), f"_linked{number}")
-        part = _with_files_from(part, files)
-        files += _file_count(text)
-        parts.append(_HEAD.sub("", part))
-    parts.append(_HEAD.sub("", own))
-    known = _defined(parts)
-    parts = [_without_declarations(part, known) for part in parts]
-    # A prototype of each function, so that the order of the modules does not matter.
-    prototypes: list[str] = []
-    for part in parts[:-1]:
-        definitions = [match[0] for match in _FUNCTION.finditer(part) if match["body"]]
-        prototypes += [f"{text.removesuffix('{').rstrip()};\n" for text in definitions]
-    return "".join((f".version {version[0]}.{version[1]}\n", *head, *prototypes, *parts))
-
-
-def _file_count(text: str) -> int:
-    """One more than the largest number of a file in a module."""
-    return 1 + max((int(number) for _, number in _FILE.findall(text)), default=0)
-
-
-def _with_files_from(text: str, first: int) -> str:
-    """Count a module's files from another number on, and leave the calls out that a line is inlined into."""
-
-    def moved(match: re.Match[str]) -> str:
-        position = match[3] if match.re is _LOCATION else ""
-        return f"{match[1]}{first + int(match[2])}{position}"
-
-    return _LOCATION.sub(moved, _FILE.sub(moved, text))
-
-
-def _with_own_names(text: str, suffix: str) -> str:
-    """Rename what a module keeps for itself."""
-    own: set[str] = set()
-    for pattern in (_FUNCTION, _VARIABLE):
-        own.update(match["name"] for match in pattern.finditer(text) if match["linkage"] in (None, ".weak"))
-    if not own:
-        return text
-    names = "|".join(re.escape(name) for name in sorted(own, key=len, reverse=True))
-    return re.sub(rf"(?<![\w$%.])(?:{names})(?![\w$])", lambda match: match[0] + suffix, text)
-
-
-def _defined(parts: Sequence[str]) -> set[str]:
-    """The names of the functions and variables that modules define.
-
-    Raises:
-        CompileError: two of them define one.
-    """
-    defined: set[str] = set()
-    for part in parts:
-        names = {match["name"] for match in _FUNCTION.finditer(part) if match["body"]}
-        names |= {match["name"] for match in _VARIABLE.finditer(part) if match["linkage"] != ".extern"}
-        twice = sorted(defined & names)
-        if twice:
-            raise CompileError(f"{twice[0]} is defined in two of the files that are linked")
-        defined |= names
-    return defined
-
-
-def _without_declarations(text: str, defined: set[str]) -> str:
-    """Remove the declarations of what is defined elsewhere."""
-
-    def without(match: re.Match[str]) -> str:
-        is_declaration = match["linkage"] == ".extern" or (match.re is _FUNCTION and not match["body"])
-        return "" if is_declaration and match["name"] in defined else match[0]
-
-    return _VARIABLE.sub(without, _FUNCTION.sub(without, text))

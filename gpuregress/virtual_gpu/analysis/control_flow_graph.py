@@ -74,6 +74,15 @@ class ControlFlowGraph:
             return None
         return Liveness(self.statements, self.blocks, self.waits, self.spins)
 
+    @cached_property
+    def predecessors(self) -> list[list[int]]:
+        """Block → those from which an edge leads to it, once for each edge."""
+        predecessors: list[list[int]] = [[] for _ in self.blocks]
+        for number, block in enumerate(self.blocks):
+            for successor in block.successors:
+                predecessors[successor].append(number)
+        return predecessors
+
     @property
     def needs_scheduler(self) -> bool:
         """Whether a thread may have to wait for another."""
@@ -257,11 +266,7 @@ class ControlFlowGraph:
         if not edges:
             return set()
         tainted = self._tainted()
-        predecessors: dict[int, list[int]] = {}
-        for index, block in enumerate(self.blocks):
-            for successor in block.successors:
-                predecessors.setdefault(successor, []).append(index)
-        loops = self._loops = {edge: natural_loop(predecessors, *edge) for edge in edges}
+        loops = self._loops = {edge: natural_loop(self.predecessors, *edge) for edge in edges}
         polls = {edge: self._polls(loop) for edge, loop in loops.items()}
         spins = {edge for edge, loop in loops.items() if polls[edge] or self._depends(loop, tainted)}
         self._spinning_loops = [loops[edge] for edge in spins]
@@ -392,9 +397,9 @@ def _counts(statement: Statement) -> bool:
     return operation in _COUNTING
 
 
-def natural_loop(predecessors: Mapping[int, Iterable[int]], tail: int, head: int) -> set[int]:
+def natural_loop(predecessors: Mapping[int, Iterable[int]] | Sequence[Iterable[int]], tail: int, head: int) -> set[int]:
     """The blocks of the natural loop of a back edge from `tail` to `head`."""
-    return {head, *reachable_from([tail], lambda number: () if number == head else predecessors.get(number, ()))}
+    return {head, *reachable_from([tail], lambda number: () if number == head else predecessors[number])}
 
 
 def single_definitions(statements: tuple[Statement, ...]) -> dict[str, Instruction]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.ptx.modifiers import is_ordered, space_of
@@ -24,6 +25,8 @@ from gpuregress.virtual_gpu.ptx.tree import (
     TextureAddress,
     Vector,
 )
+
+S = TypeVar("S", bound=Statement)
 
 CARRY = "%cc"
 """The carry flag, which liveness analysis treats like a register."""
@@ -90,6 +93,15 @@ def _read_by(instruction: Instruction) -> tuple[str, ...]:
     if info(instruction).reads_carry:
         names += (CARRY,)
     return names + _names_in(instruction.operands[len(_results(instruction)) :])
+
+
+def definitions(statements: Iterable[S]) -> dict[str, list[S]]:
+    """Register → the statements that define it."""
+    found: dict[str, list[S]] = {}
+    for statement in statements:
+        for name in sets(statement):
+            found.setdefault(name, []).append(statement)
+    return found
 
 
 def registers_read(statements: Iterable[Statement]) -> set[str]:
@@ -175,7 +187,8 @@ def address_of(instruction: Instruction) -> Address | None:
     return None
 
 
-_COMMUTATIVE = frozenset(["add", "min", "max", "and", "or", "xor"])
+COMMUTATIVE = frozenset(["add", "min", "max", "and", "or", "xor"])
+"""The atomic operations whose order does not change memory, on integers."""
 
 
 def commutative_operation(instruction: Instruction) -> str:
@@ -183,7 +196,7 @@ def commutative_operation(instruction: Instruction) -> str:
     if any(word.startswith(("f", "bf")) for word in instruction.modifiers):
         return ""
     for word in instruction.modifiers:
-        if word in _COMMUTATIVE:
+        if word in COMMUTATIVE:
             return word
     return ""
 

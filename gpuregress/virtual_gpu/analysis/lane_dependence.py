@@ -115,10 +115,7 @@ class Slices:
 
     def __init__(self, statements: tuple[Statement, ...]) -> None:
         self._slices: dict[str, list[Instruction]] = {}
-        self._definitions: dict[str, list[Statement]] = {}
-        for item in statements:
-            for name in effects.sets(item):
-                self._definitions.setdefault(name, []).append(item)
+        self._definitions = effects.definitions(statements)
 
     def is_spread(self, name: str) -> bool:
         """Whether a register that may be the same in several lanes is meant to differ in all of them.

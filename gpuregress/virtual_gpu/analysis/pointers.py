@@ -42,14 +42,10 @@ class PointerProvenance:
     """
 
     def __init__(self, statements: tuple[Statement, ...], parameters: dict[str, int], variables: set[str]) -> None:
-        self._definitions: dict[str, list[Instruction]] = {}
+        self._definitions = effects.definitions(item for item in statements if isinstance(item, Instruction))
         self._parameters = parameters
         self._variables = variables
         self._known: dict[str, Provenance | None] = {}
-        for statement in statements:
-            if isinstance(statement, Instruction):
-                for name in effects.sets(statement):
-                    self._definitions.setdefault(name, []).append(statement)
 
     def alias(self, name: str, register: str) -> None:
         """Let a further name stand for a value of a register."""
@@ -132,10 +128,7 @@ class PointsTo:
 
     def __init__(self, statements: tuple[Statement, ...], parameters: dict[str, int]) -> None:
         self._parameters = parameters
-        self._definitions: dict[str, list[Statement]] = {}
-        for statement in statements:
-            for name in effects.sets(statement):
-                self._definitions.setdefault(name, []).append(statement)
+        self._definitions = effects.definitions(statements)
 
     def of(self, operand: Operand) -> list[int | str] | None:
         """The points-to set of an address: first bytes of parameters, names of variables; None where unknown."""

@@ -55,6 +55,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Sink,
     Statement,
     Symbol,
+    as_instruction,
 )
 from gpuregress.virtual_gpu.runtime.machine_layout import PARAM_WINDOW
 
@@ -430,17 +431,7 @@ class Services:
 
     def current(self) -> Instruction:
         """The statement at hand; a call as an instruction without operands."""
-        statement = self.flow.statements[self.index]
-        if isinstance(statement, Instruction):
-            return statement
-        return Instruction(
-            opcode="call",
-            modifiers=(),
-            operands=(),
-            guard=None,
-            ptx_line=statement.ptx_line,
-            source=statement.source if isinstance(statement, Call) else None,
-        )
+        return as_instruction(self.flow.statements[self.index])
 
     def guard_value(self, statement: Instruction | Call) -> ir.Value:
         """Whether a guarded statement happens."""

@@ -179,7 +179,8 @@ def private_function(
         elif not b.block.is_terminated:
             b.ret_void()
     calls = _calls[function] = _calls.get(function, 0) + 1
-    if calls == _MANY_CALLS and sum(len(block.instructions) for block in function.blocks) > _LARGE:
+    is_called_often = calls == _MANY_CALLS and "alwaysinline" not in function.attributes
+    if is_called_often and sum(len(block.instructions) for block in function.blocks) > _LARGE:
         function.attributes.add("noinline")
     return function
 

@@ -210,6 +210,7 @@ class Unit:
         array = ir.GlobalVariable(self.module, kind, self.module.get_unique_name("constants"))
         array.global_constant, array.linkage = True, "internal"
         array.initializer = ir.Constant(kind, values)
+        array.type = POINTER
         return array
 
     def site(

@@ -257,7 +257,8 @@ def departures(flow: ControlFlowGraph) -> frozenset[int]:
     for index in waits:
         number = flow.block_at(index)
         last[number] = max(last[number], index)
-    waiting = _reaching(flow, {number for number, index in last.items() if index >= 0})
+    waits_in = {number for number, index in last.items() if index >= 0}
+    waiting = set(reachable_from(waits_in, flow.predecessors.__getitem__))
     effects_after_waits: set[int] = set()
     for number, block in enumerate(flow.blocks):
         if any(successor in waiting for successor in block.successors):
@@ -275,15 +276,6 @@ def _may_wait(flow: ControlFlowGraph, index: int, statement: Statement) -> bool:
 
 def _has_effect(statement: Statement) -> bool:
     return isinstance(statement, Instruction) and info(statement).memory in _EFFECTS
-
-
-def _reaching(flow: ControlFlowGraph, targets: set[int]) -> set[int]:
-    """The blocks from which one of some blocks can be reached, those included."""
-    sources: dict[int, list[int]] = {}
-    for number, block in enumerate(flow.blocks):
-        for successor in block.successors:
-            sources.setdefault(successor, []).append(number)
-    return set(reachable_from(targets, lambda number: sources.get(number, ())))
 
 
 # --- volatile data ----------------------------------------------------------------------------------------------------
@@ -340,8 +332,7 @@ def is_volatile_shared(item: Statement) -> bool:
 # --- commuting atomics ------------------------------------------------------------------------------------------------
 # Commuting atomic operations: on integers, of one kind, with results that nobody reads.
 
-_COMMUTATIVE = frozenset(["add", "min", "max", "and", "or", "xor"])
-_PLAIN_ATOMIC = _COMMUTATIVE.union(["relaxed", "gpu", "cta", "sys", "global", "shared"])
+_PLAIN_ATOMIC = effects.COMMUTATIVE.union(["relaxed", "gpu", "cta", "sys", "global", "shared"])
 
 
 def commuting_kind(item: Instruction, read: Collection[str]) -> str:
@@ -351,7 +342,7 @@ def commuting_kind(item: Instruction, read: Collection[str]) -> str:
         item: any instruction.
         read: the registers that its function reads.
     """
-    words = [word for word in item.modifiers if word in _COMMUTATIVE]
+    words = [word for word in item.modifiers if word in effects.COMMUTATIVE]
     if item.opcode not in ("atom", "red") or not words or "async" in item.modifiers or lanes(item) > 1:
         return ""
     if type_of(item) not in INDEX_BITS or not _PLAIN_ATOMIC.union((type_of(item),)).issuperset(item.modifiers):
@@ -362,18 +353,13 @@ def commuting_kind(item: Instruction, read: Collection[str]) -> str:
     return f"{words[0]}.{type_of(item)}"
 
 
-def registers_read(statements: Iterable[Statement]) -> frozenset[str]:
-    """Return the registers that statements read."""
-    return frozenset(name for item in statements for name in effects.reads(item))
-
-
 def usual_kind(functions: Iterable[Function]) -> str:
     """Return the kind of most of the commuting atomic operations of a program; "" where there are none."""
     kinds: Counter[str] = Counter()
     for function in functions:
         atomics = [item for item in function.instructions if item.opcode in ("atom", "red")]
         if atomics:
-            read = registers_read(function.statements)
+            read = effects.registers_read(function.statements)
             kinds.update(commuting_kind(item, read) for item in atomics)
     del kinds[""]
     return max(sorted(kinds), key=kinds.__getitem__, default="")

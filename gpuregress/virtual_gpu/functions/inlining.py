@@ -25,6 +25,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Statement,
     Symbol,
     Variable,
+    instruction_at,
 )
 
 MOST_STATEMENTS = 400
@@ -266,14 +267,7 @@ class _Copy:
         return f"{self._prefix}.end"
 
     def _branch_to_end(self, place: Instruction | Call, guard: Guard | None) -> Instruction:
-        return Instruction(
-            opcode="bra",
-            modifiers=(),
-            operands=(Symbol(self._end),),
-            guard=guard,
-            ptx_line=place.ptx_line,
-            source=place.source,
-        )
+        return replace(instruction_at(place, "bra", (), Symbol(self._end)), guard=guard)
 
     def _statement(self, item: Statement) -> Statement:
         if isinstance(item, Label):

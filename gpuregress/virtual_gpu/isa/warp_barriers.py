@@ -145,9 +145,6 @@ def _check(emitter: Services, instruction: Instruction, count: ir.Value, expecte
     emitter.builder.position_at_end(right)
 
 
-_CLUSTERS = {"mapa": _mapa, "getctarank": _getctarank}
-
-
 # --- barriers ---------------------------------------------------------------------------------------------------------
 # Barriers of a block, a warp and a cluster: bar and barrier.
 #
@@ -237,9 +234,6 @@ def _reduction(emitter: Services, instruction: Instruction) -> None:
         emitter.write(target, b.icmp_unsigned("!=", votes, i32(0)), "pred")
 
 
-_BARRIERS = {"bar": _barrier, "barrier": _barrier}
-
-
 # --- barriers of a warp -----------------------------------------------------------------------------------------------
 # Warp barriers after `.aligned` instructions, which a whole warp executes as one.
 #
@@ -289,4 +283,4 @@ def _meets_again(statements: Sequence[Statement], start: int) -> bool:
     return False
 
 
-TABLE = {**_CLUSTERS, **_BARRIERS}
+TABLE = {"mapa": _mapa, "getctarank": _getctarank, "bar": _barrier, "barrier": _barrier}

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Container, Sequence
 
 from gpuregress.gpu.errors import UnsupportedError
-from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Variable, code_line
+from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Variable, as_instruction, code_line
 
 # --- types ------------------------------------------------------------------------------------------------------------
 
@@ -102,9 +102,7 @@ def not_understood(error: BaseException) -> UnsupportedError:
         statement = next(statements, statement)
     if statement is None:
         return UnsupportedError(f"this PTX is not understood by the cpu device: {type(error).__name__}: {error}")
-    if isinstance(statement, Call):
-        statement = Instruction("call", (), (), ptx_line=statement.ptx_line, source=statement.source)
-    return unsupported(statement, f"its form is not understood ({type(error).__name__}: {error})")
+    return unsupported(as_instruction(statement), f"its form is not understood ({type(error).__name__}: {error})")
 
 
 # --- modifiers --------------------------------------------------------------------------------------------------------

@@ -262,28 +262,28 @@ class _ModuleParser:
         name = cursor.word("a function's name")
         parameters = declarations.parameter_list(cursor) if cursor.here.text == "(" else ()
         directives = attributes | self._performance_directives()
-        if cursor.accept(";") or _starts_item(cursor):  # ptxas does not ask for the semicolon
-            return Function(
-                name, start.text == ".entry", results, parameters,
-                directives=directives, linkage=linkage, ptx_line=start.line,
-            )  # fmt: skip
-        body = BodyParser(cursor, self._locations, name)
-        body.read(results + parameters)
-        self._variables += body.module_variables
-        return Function(
+        function = Function(
             name=name,
             is_entry=start.text == ".entry",
             results=results,
             parameters=parameters,
+            directives=directives,
+            linkage=linkage,
+            ptx_line=start.line,
+        )
+        if cursor.accept(";") or _starts_item(cursor):  # ptxas does not ask for the semicolon
+            return function
+        body = BodyParser(cursor, self._locations, name)
+        body.read(results + parameters)
+        self._variables += body.module_variables
+        return replace(
+            function,
             registers=tuple(body.registers),
             variables=tuple(body.variables),
             prototypes=tuple(body.prototypes),
             branch_targets=body.branch_targets,
             call_targets=body.call_targets,
             body=tuple(body.statements),
-            directives=directives,
-            linkage=linkage,
-            ptx_line=start.line,
             is_skipped=name in self._skipped,
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from gpuregress.gpu.records import Record, replace
+from gpuregress.gpu.records import replace
 from gpuregress.virtual_gpu.ptx.lexer import PtxError
 from gpuregress.virtual_gpu.ptx.modifiers import BITS, size
 from gpuregress.virtual_gpu.ptx.operands import ELEMENTS
@@ -19,19 +19,19 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Address,
     Call,
     Function,
-    Guard,
     Instruction,
     Integer,
+    Label,
     Operand,
     Prototype,
     Register,
     RegisterDeclaration,
     Sink,
-    SourceLine,
     Statement,
     Symbol,
     Variable,
     elements,
+    instruction_at,
 )
 
 
@@ -43,19 +43,6 @@ def with_parameters_in_memory(functions: Sequence[Function]) -> tuple[Function, 
     """
     declared = {item.name: item for item in functions}
     return tuple(_Rewriting(item, declared).done() for item in functions)
-
-
-class _Line(Record):
-    """What the statements that are made for another one have of it."""
-
-    guard: Guard | None
-    ptx_line: int
-    source: SourceLine | None
-
-    def instruction(self, opcode: str, modifiers: Sequence[str], *operands: Operand) -> Instruction:
-        return Instruction(
-            opcode, tuple(modifiers), operands, guard=self.guard, ptx_line=self.ptx_line, source=self.source
-        )
 
 
 @dataclass(slots=True)
@@ -93,7 +80,7 @@ class _Rewriting:
     # --- the function -------------------------------------------------------------------------------------------------
 
     def _begin(self) -> Iterator[Statement]:
-        line = _Line(None, self.function.ptx_line, None)
+        line = Label("", self.function.ptx_line)
         for item in _registers(self.function.parameters):
             yield from self._load(line, item.name, item.type, Register(item.name))
 
@@ -101,12 +88,12 @@ class _Rewriting:
         item: Statement | None = None
         for item in body:
             if isinstance(item, Instruction) and item.opcode == "ret":
-                yield from self._results(_Line(item.guard, item.ptx_line, item.source))
+                yield from self._results(item)
             yield item
         if not (isinstance(item, Instruction) and item.opcode == "ret" and item.guard is None):
-            yield from self._results(_Line(None, self.function.ptx_line, None))
+            yield from self._results(Label("", self.function.ptx_line))
 
-    def _results(self, line: _Line) -> Iterator[Statement]:
+    def _results(self, line: Statement) -> Iterator[Statement]:
         for item in _registers(self.function.results):
             yield from self._store(line, item.name, item.type, Register(item.name))
 
@@ -127,7 +114,6 @@ class _Rewriting:
         if formal is None:
             yield call
             return
-        line = _Line(call.guard, call.ptx_line, call.source)
         arguments: list[Operand] = []
         for operand, type_name in self._matched(call, call.arguments, formal.parameters):
             if self._is_variable(operand):
@@ -135,7 +121,7 @@ class _Rewriting:
                 continue
             variable = self._passed(type_name)
             arguments.append(variable)
-            yield from self._store(line, variable.name, type_name, operand)
+            yield from self._store(call, variable.name, type_name, operand)
         results: list[Operand] = []
         loads: list[Statement] = []
         last: list[Statement] = []  # the guard of all loads is set after them
@@ -146,9 +132,9 @@ class _Rewriting:
             variable = self._passed(type_name)
             results.append(variable)
             if isinstance(operand, Register) and call.guard is not None and operand.name == call.guard.register:
-                last += self._load(line, variable.name, type_name, operand)
+                last += self._load(call, variable.name, type_name, operand)
             elif not isinstance(operand, Sink):
-                loads += self._load(line, variable.name, type_name, operand)
+                loads += self._load(call, variable.name, type_name, operand)
         yield replace(call, results=tuple(results), arguments=tuple(arguments))
         yield from (*loads, *last)
 
@@ -183,22 +169,22 @@ class _Rewriting:
 
     # --- values in memory ---------------------------------------------------------------------------------------------
 
-    def _load(self, line: _Line, name: str, type_name: str, target: Operand) -> Iterator[Statement]:
+    def _load(self, line: Statement, name: str, type_name: str, target: Operand) -> Iterator[Statement]:
         place = Address(Symbol(_memory_name(name)))
         if type_name != "pred":
-            yield line.instruction("ld", ("param", _memory_type(type_name)), target, place)
+            yield instruction_at(line, "ld", ("param", _memory_type(type_name)), target, place)
             return
         bit = self._bit()
-        yield line.instruction("ld", ("param", "b32"), bit, place)
-        yield line.instruction("setp", ("ne", "u32"), target, bit, Integer(0))
+        yield instruction_at(line, "ld", ("param", "b32"), bit, place)
+        yield instruction_at(line, "setp", ("ne", "u32"), target, bit, Integer(0))
 
-    def _store(self, line: _Line, name: str, type_name: str, value: Operand) -> Iterator[Statement]:
+    def _store(self, line: Statement, name: str, type_name: str, value: Operand) -> Iterator[Statement]:
         place = Address(Symbol(_memory_name(name)))
         if type_name == "pred":
             bit = self._bit()
-            yield line.instruction("selp", ("u32",), bit, Integer(1), Integer(0), value)
+            yield instruction_at(line, "selp", ("u32",), bit, Integer(1), Integer(0), value)
             value = bit
-        yield line.instruction("st", ("param", _memory_type(type_name)), place, value)
+        yield instruction_at(line, "st", ("param", _memory_type(type_name)), place, value)
 
     def _bit(self) -> Register:
         self.registers.append(RegisterDeclaration(f"%bit@{len(self.registers)}", "b32"))

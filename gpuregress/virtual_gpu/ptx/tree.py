@@ -7,7 +7,7 @@ register, so that a name is unique within its function.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import ClassVar, Literal, TypeAlias
@@ -235,6 +235,17 @@ class Label(Record):
 
 
 Statement: TypeAlias = Instruction | Call | Label
+
+
+def instruction_at(place: Statement, opcode: str, modifiers: Sequence[str], *operands: Operand) -> Instruction:
+    """Make an instruction with the guard and the lines of another statement."""
+    source = None if isinstance(place, Label) else place.source
+    return Instruction(opcode, tuple(modifiers), operands, guard=place.guard, ptx_line=place.ptx_line, source=source)
+
+
+def as_instruction(statement: Statement) -> Instruction:
+    """Return an instruction as it is, and a call as one without operands, to be named in messages."""
+    return statement if isinstance(statement, Instruction) else instruction_at(statement, "call", ())
 
 
 def code_line(statement: Instruction | Call) -> CodeLine:

@@ -171,10 +171,14 @@ class DeviceHeap:
         return None
 
     def _find_in(self, number: int, address: int) -> Allocation | None:
-        shift, step = cell_shift(number), host_shift(number)
-        cell = (address - base(number)) >> shift
+        cell = (address - base(number)) >> cell_shift(number)
         if not 0 <= cell < int(self._record(number)[CLASS.index("fresh")]):
             return None
+        return self._allocation(number, cell)
+
+    def _allocation(self, number: int, cell: int) -> Allocation:
+        """The allocation in a cell of a size class."""
+        shift, step = cell_shift(number), host_shift(number)
         cells, arena = self._memory[number]
         row = cells[len(CELL) * cell : len(CELL) * (cell + 1)].tolist()
         size, born, died = row[CELL.index("size")], row[CELL.index("born")], row[CELL.index("died")]
@@ -185,14 +189,10 @@ class DeviceHeap:
 
     def held(self) -> Iterator[Allocation]:
         """The allocations that are not freed, by the sizes of their classes."""
-        for number, (cells, arena) in self._memory.items():
-            shift, step = cell_shift(number), host_shift(number)
+        for number in self._memory:
             used = int(self._record(number)[CLASS.index("fresh")])
-            for cell in range(used):
-                size, born = (int(cells[len(CELL) * cell + CELL.index(name)]) for name in ("size", "born"))
-                if not size & FREED:
-                    start = base(number) + (cell << shift) + (1 << shift >> 2)
-                    yield Allocation(start, size, arena[cell << step : (cell << step) + size], born, None)
+            allocations = (self._allocation(number, cell) for cell in range(used))
+            yield from (allocation for allocation in allocations if allocation.died is None)
 
     def _record(self, number: int) -> Words:
         start = (HEADER_BYTES + (number << CLASS_SHIFT)) // 8

@@ -67,12 +67,8 @@ class Region:
     @classmethod
     def of_heap(cls, allocation: Allocation) -> Region:
         """An allocation of a kernel's as a region, which has no row in the table."""
-        region = cls.__new__(cls)
-        region.number, region.name, region.size, region.itemsize = 0, "malloc'ed memory", allocation.size, 1
-        region.is_filled, region.written = True, []
-        region.address, region.data = allocation.address, allocation.data
-        region.host = allocation.data.ctypes.data
-        return region
+        size, data = allocation.size, allocation.data
+        return cls(0, "malloc'ed memory", size, 1, zeros=True, data=data, address=allocation.address)
 
     def write(self, data: Bytes, offset: int = 0) -> None:
         """Copy bytes (one dimension, uint8) to the region."""

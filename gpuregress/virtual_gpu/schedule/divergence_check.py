@@ -19,74 +19,60 @@ from gpuregress.virtual_gpu.builder.structured import (
     I8,
     I32,
     I64,
-    POINTER,
     Cell,
     at,
     counted,
     element,
     i32,
     i64,
-    open_function,
     stack_words,
+    subroutine,
 )
 from gpuregress.virtual_gpu.builder.threads import BARRIER, LAYOUT, PLAIN_BARRIER, each_warp, row
 from gpuregress.virtual_gpu.runtime.machine_layout import CHECK_EXITS, DONE, PASSED
 
-_NAME = "lanes_meet"
 ALIGNED, CONDITIONAL, SKIPPED = 1, 2, 4
 """Bits for each wait: whether a warp must execute it together; whether a lane can go past it and come to a join;
 whether it can go past it and leave the kernel."""
 
 
-def build_divergence_check(module: ir.Module, *, masked: bool = False) -> ir.Function:
-    """Build the module's `lanes_meet(context, kinds, aligned, threads, opened) → 0, or the number of a warp from 1`.
+@subroutine(lambda masked: _form("lanes_meet", masked), I32, attributes=("noinline",))
+def find_diverged_warp(masked: bool, b: ir.IRBuilder, *values: ir.Value) -> ir.Value:  # noqa: FBT001 - names a form
+    """`(context, threads, machine, opened, kinds, aligned)` → 0, or the number of a warp from 1.
 
-    `kinds` and `aligned` have a byte for each wait: its kind, and the bits `ALIGNED`, `CONDITIONAL` and `SKIPPED`.
-    `opened` has a bit for each barrier that opens now.
+    `opened` has a bit for each barrier that opens now. `kinds` and `aligned` have a byte for each wait: its kind, and
+    the bits `ALIGNED`, `CONDITIONAL` and `SKIPPED`. Only the lanes of a warp that differ are compared one by one; the
+    loops that look for one are vectorised by LLVM.
 
     Args:
-        module: where it is built, once.
-        masked: whether lanes that have left the kernel are reported to Python; it takes `machine` then.
+        masked: whether lanes that have left the kernel are reported to Python.
+        b: the builder.
+        values: the parameters.
     """
-    name = _NAME
-    types = [POINTER, POINTER, POINTER, I32, I32]
-    types_of_warp = [POINTER, POINTER, POINTER, I32, I32, I32]
-    if masked:
-        name = f"{_NAME}.masked"
-        types.append(POINTER)
-        types_of_warp.append(POINTER)
-    declared: ir.Function | None = module.globals.get(name)
-    if declared is not None:
-        return declared
-    function = ir.Function(module, ir.FunctionType(I32, types), name)
-    comparison = ir.Function(module, ir.FunctionType(I32, types_of_warp), f"{name}.warp")
-    function.linkage = "internal"
-    comparison.linkage = "internal"
-    function.attributes.add("noinline")
-    # Seldom called, and not worth the time of LLVM's optimisation.
-    for attribute in ("noinline", "optnone"):
-        comparison.attributes.add(attribute)
-    _Check(comparison).build()
-    _build_quick_check(function, comparison)
-    return function
-
-
-def _build_quick_check(function: ir.Function, comparison: ir.Function) -> None:
-    """Build loops that LLVM vectorises; only the lanes of a warp that differ are compared one by one."""
-    context, kinds, aligned, threads, opened, *machine = function.args
-    b = open_function(function)
+    context, threads, *others = values
     differs = Cell(b, i32(0))
     _note_differences(b, context, (i32(0), threads), differs)
-    with b.if_then(b.icmp_unsigned("==", differs.get(), i32(0)), likely=True):
+    with b.if_then(b.icmp_unsigned("==", differs.get(b), i32(0)), likely=True):
         b.ret(i32(0))
     with each_warp(b, threads) as (warp, base, lanes):
         differs.set(i32(0))
         _note_differences(b, context, (base, lanes), differs)
-        with b.if_then(b.icmp_unsigned("!=", differs.get(), i32(0)), likely=False):
-            diverged = b.call(comparison, (context, kinds, aligned, base, lanes, opened, *machine))
+        with b.if_then(b.icmp_unsigned("!=", differs.get(b), i32(0)), likely=False):
+            diverged = _has_diverged(masked, b, context, base, lanes, *others)
             with b.if_then(b.icmp_unsigned("!=", diverged, i32(0)), likely=False):
                 b.ret(b.add(warp, i32(1)))
-    b.ret(i32(0))
+    return i32(0)
+
+
+# Seldom called, and not worth the time of LLVM's optimisation.
+@subroutine(lambda masked: _form("lanes_meet.warp", masked), I32, attributes=("noinline", "optnone"))
+def _has_diverged(masked: bool, b: ir.IRBuilder, *values: ir.Value) -> None:  # noqa: FBT001 - names a form
+    """`(context, first thread, lanes, machine, opened, kinds, aligned)` → 1 where the lanes of a warp do not meet."""
+    _Check(b, values, masked=masked).build()
+
+
+def _form(name: str, masked: bool) -> str:  # noqa: FBT001 - as of the subroutines
+    return f"{name}.masked" if masked else name
 
 
 def _note_differences(b: ir.IRBuilder, context: ir.Value, threads: tuple[ir.Value, ir.Value], differs: Cell) -> None:
@@ -102,13 +88,9 @@ def _note_differences(b: ir.IRBuilder, context: ir.Value, threads: tuple[ir.Valu
 class _Check:
     """The comparison of the lanes of one warp: 1 if they do not meet at a barrier that opens."""
 
-    def __init__(self, function: ir.Function) -> None:
-        self.context, self.kinds, self.aligned, self.base, self.lanes, self.opened, *machine = function.args
-        self.machine: ir.Value | None = None
-        if machine:
-            (self.machine,) = machine
-        self.builder = open_function(function)
-        b = self.builder
+    def __init__(self, b: ir.IRBuilder, values: tuple[ir.Value, ...], *, masked: bool) -> None:
+        self.context, self.base, self.lanes, self.machine, self.opened, self.kinds, self.aligned = values
+        self.builder, self.masked = b, masked
         # Of the first lane that waits at an aligned barrier which opens: its state, its joins, and whether others may
         # have gone past the barrier to a join (`counts`), or out of the kernel (`skipped`).
         self.state = Cell(b, i32(DONE))
@@ -133,8 +115,8 @@ class _Check:
         waits_together = b.icmp_unsigned("!=", self.state.get(), i32(DONE))
         with b.if_then(b.and_(waits_together, b.icmp_unsigned("!=", self.wrong.get(), i32(0)))):
             b.ret(i32(1))
-        if self.machine is not None:
-            self._tell_of_exits(self.machine, waits_together)
+        if self.masked:
+            self._tell_of_exits(waits_together)
         # From here on joins are counted anew, where the whole warp is at barriers that open.
         with (
             b.if_then(b.icmp_unsigned("==", self.elsewhere.get(), i32(0))),
@@ -143,9 +125,9 @@ class _Check:
             b.store(i32(0), row(b, self.context, "joined", b.add(self.base, lane)))
         b.ret(i32(0))
 
-    def _tell_of_exits(self, machine: ir.Value, waits_together: ir.Value) -> None:
+    def _tell_of_exits(self, waits_together: ir.Value) -> None:
         """Tell Python of a warp of which some lanes have left the kernel, once in a launch for each wait."""
-        b = self.builder
+        b, machine = self.builder, self.machine
         bit = b.shl(i64(1), b.zext(b.and_(b.not_(self.state.get()), i32(63)), I64))
         told = field(b, machine, "told_exits")
         is_new = b.icmp_unsigned("==", b.and_(told, bit), i64(0))

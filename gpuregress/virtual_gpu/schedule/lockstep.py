@@ -23,14 +23,13 @@ from gpuregress.virtual_gpu.builder.structured import (
     I1,
     I32,
     I64,
-    POINTER,
     Cell,
     copy_memory,
     counted,
     entry_alloca,
     i32,
     i64,
-    open_function,
+    subroutine,
 )
 from gpuregress.virtual_gpu.builder.threads import BARRIER, PLAIN_BARRIER, STEP, WARP, dimension, each_warp, row
 from gpuregress.virtual_gpu.checks import synchronization
@@ -54,15 +53,9 @@ from gpuregress.virtual_gpu.schedule.watched_rows import SharedKey, WatchedRow, 
 # Ballots of all warps of a block, taken once its threads have met.
 
 
-def ballots(module: ir.Module) -> ir.Function:
-    """The module's `ballots(context, threads)`: stores which lanes of each warp posted nonzero, for each lane."""
-    declared = module.globals.get("ballots")
-    if declared is not None:
-        return declared
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), (POINTER, I32)), "ballots")
-    function.linkage = "internal"
-    context, threads = function.args
-    b = open_function(function)
+@subroutine("ballots")
+def store_ballots(b: ir.IRBuilder, context: ir.Value, threads: ir.Value) -> None:
+    """`(context, threads)`: store which lanes of each warp posted nonzero, for each lane."""
     ballot = Cell(b, i32(0))
     with each_warp(b, threads) as (_, base, lanes):
         ballot.set(i32(0), b)
@@ -71,8 +64,6 @@ def ballots(module: ir.Module) -> ir.Function:
             ballot.set_bits(b.shl(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), lane))
         with counted(b, lanes) as lane:
             b.store(ballot.get(b), row(b, context, "ballot", b.add(base, lane)))
-    b.ret_void()
-    return function
 
 
 # --- lane groups ------------------------------------------------------------------------------------------------------
@@ -576,7 +567,7 @@ class Lockstep(BlockSchedule):
                 posted = b.load(row(b, context, "post", thread), typ=I64)
                 self._votes.add(b.zext(b.icmp_unsigned("!=", posted, i64(0)), I32), b)
         elif exchange is Exchange.BALLOT:
-            b.call(ballots(self.unit.module), (context, self._count))
+            store_ballots(b, context, self._count)
         elif exchange is Exchange.VALUES:
             posts, snaps = row(b, context, "post", i32(0)), row(b, context, "snap", i32(0))
             copy_memory(b, snaps, posts, b.shl(b.zext(self._count, I64), i64(3)))

@@ -21,7 +21,6 @@ from gpuregress.virtual_gpu.builder.structured import (
     I8,
     I32,
     I64,
-    POINTER,
     Cell,
     at,
     counted,
@@ -29,7 +28,7 @@ from gpuregress.virtual_gpu.builder.structured import (
     fill_memory,
     i32,
     i64,
-    open_function,
+    subroutine,
     width,
 )
 from gpuregress.virtual_gpu.builder.threads import (
@@ -56,7 +55,7 @@ from gpuregress.virtual_gpu.runtime.machine_layout import (
     PASSED,
     SUSPENDED,
 )
-from gpuregress.virtual_gpu.schedule.divergence_check import ALIGNED, CONDITIONAL, SKIPPED, build_divergence_check
+from gpuregress.virtual_gpu.schedule.divergence_check import ALIGNED, CONDITIONAL, SKIPPED, find_diverged_warp
 from gpuregress.virtual_gpu.schedule.schedule_base import BlockSchedule
 from gpuregress.virtual_gpu.schedule.thread_scheduler import (
     ALL_DONE,
@@ -65,7 +64,7 @@ from gpuregress.virtual_gpu.schedule.thread_scheduler import (
     DIVERGED,
     GO_ON,
     SchedulerForm,
-    build_scheduler,
+    run_scheduler,
 )
 
 # --- stall detection --------------------------------------------------------------------------------------------------
@@ -170,31 +169,17 @@ class StallDetector:
 # Schedules other than the usual one run a warp up to a barrier before the next warp begins, so that no warp operation
 # orders the accesses of two warps.
 
-_NAME = "schedule.warp"
 
-
-def build_warp_choice(module: ir.Module) -> ir.Function:
-    """Build the module's `warp(context, order, threads) → number of a warp`.
-
-    Args:
-        module: where it is built, once.
-    """
-    declared: ir.Function | None = module.globals.get(_NAME)
-    if declared is not None:
-        return declared
-    function = ir.Function(module, ir.FunctionType(I32, (POINTER, POINTER, I32)), _NAME)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    context, order, threads = function.args
-    b = open_function(function)
+@subroutine("schedule.warp", I32, attributes=("noinline",))
+def choose_warp(b: ir.IRBuilder, context: ir.Value, order: ir.Value, threads: ir.Value) -> ir.Value:
+    """`(context, order, threads)` → the number of a warp."""
     with counted(b, threads) as position:
         thread = b.load(element(b, order, position, I32), typ=I32)
         state = b.load(row(b, context, "state", thread), typ=I32)
         can_run = b.and_(b.icmp_signed(">=", state, i32(0)), b.icmp_signed("!=", state, i32(DONE)))
         with b.if_then(can_run):
             b.ret(b.lshr(thread, i32(5)))
-    b.ret(i32(0))
-    return function
+    return i32(0)
 
 
 # --- passes -----------------------------------------------------------------------------------------------------------
@@ -265,8 +250,7 @@ class Passes(BlockSchedule):
         b.position_at_end(pass_head)
         self.arrived.set(i32(0), b)
         if self._is_by_warp:
-            pick = build_warp_choice(self.unit.module)
-            self._warp.set(b.call(pick, (self.context, self.view.pointer("order"), self.count)), b)
+            self._warp.set(choose_warp(b, self.context, self.view.pointer("order"), self.count), b)
         if self.stall is not None:
             self.stall.begin_pass(b)
         self.tid = {f"tid_{axis}": Cell(b, self.first_coordinate(b, axis)) for axis in "xyz"}
@@ -422,19 +406,10 @@ class Passes(BlockSchedule):
             watched=self.unit.granules is not None,
             masked=self._is_masked,
         )
-        arguments = {
-            "context": self.context,
-            "kinds": self._kinds(),
-            "threads": self.count,
-            "ranks": self._ranks(),
-            "machine": self.view.machine,
-        }
         if form.masked:
             self._record_block(b)
-        if form.checked:
-            arguments["aligned"] = self._aligned()
-        scheduler = build_scheduler(self.unit.module, form)
-        answer = b.call(scheduler, [arguments[name] for name in form.parameters])
+        tables = (self._kinds(), self._ranks(), self._aligned())
+        answer = run_scheduler(form, b, self.context, self.count, self.view.machine, *tables)
         if form.checked:
             diverged = b.icmp_unsigned(">=", answer, i32(DIVERGED))
             self._fail_unless_meeting(b, diverged, b.sub(answer, i32(DIVERGED)))
@@ -493,12 +468,10 @@ class Passes(BlockSchedule):
         """Make it a fault if all threads wait at barrier 0, and the lanes of a warp do not execute it together."""
         if not self._is_checked:
             return
-        check = build_divergence_check(self.unit.module, masked=self._is_masked)
-        arguments = [self.context, self._kinds(), self._aligned(), self.count, i32(1)]
         if self._is_masked:
             self._record_block(b)
-            arguments.append(self.view.machine)
-        warp = b.call(check, arguments)
+        tables = (self._kinds(), self._aligned())
+        warp = find_diverged_warp(self._is_masked, b, self.context, self.count, self.view.machine, i32(1), *tables)
         self._fail_unless_meeting(b, b.icmp_unsigned("!=", warp, i32(0)), b.sub(warp, i32(1)))
 
     def _fail_unless_meeting(self, b: ir.IRBuilder, diverged: ir.Value, warp: ir.Value) -> None:

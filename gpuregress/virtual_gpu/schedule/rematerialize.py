@@ -35,10 +35,6 @@ class ReachingDefinitions:
         for index, statement in enumerate(flow.statements):
             for name in effects.sets(statement):
                 self.sites.setdefault(name, []).append(index)
-        self._predecessors: dict[int, list[int]] = {}
-        for number, block in enumerate(flow.blocks):
-            for successor in block.successors:
-                self._predecessors.setdefault(successor, []).append(number)
         self._known: dict[tuple[str, int], int | None] = {}
 
     def only(self, name: str, index: int) -> int | None:
@@ -65,7 +61,7 @@ class ReachingDefinitions:
             block = pending.pop()
             if block == 0:
                 return None  # Also from the function's start, where nothing is defined.
-            for before in self._predecessors.get(block, ()):
+            for before in self._flow.predecessors[block]:
                 site = self._last_in(name, before, self._flow.blocks[before].end)
                 if site is not None:
                     if self._flow.statements[site].guard is not None or only not in (None, site):

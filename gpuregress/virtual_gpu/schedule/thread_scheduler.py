@@ -27,13 +27,12 @@ from gpuregress.virtual_gpu.builder.structured import (
     I8,
     I32,
     I64,
-    POINTER,
     Cell,
     counted,
     element,
     i32,
     i64,
-    open_function,
+    subroutine,
     while_nonzero,
 )
 from gpuregress.virtual_gpu.builder.threads import (
@@ -53,7 +52,7 @@ from gpuregress.virtual_gpu.checks.synchronization import absent_lanes
 from gpuregress.virtual_gpu.isa.matrix.operand_layout import PRODUCT
 from gpuregress.virtual_gpu.isa.warp_barriers import WARP_BARRIER
 from gpuregress.virtual_gpu.runtime.machine_layout import BARRIERS, DONE
-from gpuregress.virtual_gpu.schedule.divergence_check import build_divergence_check
+from gpuregress.virtual_gpu.schedule.divergence_check import find_diverged_warp
 
 GO_ON, DEADLOCK, ALL_DONE, BEHIND_CLUSTER, DIVERGED = range(5)
 """Answers of the scheduler; BEHIND_CLUSTER: no thread can continue before the cluster's barrier opens; DIVERGED, or a
@@ -78,55 +77,25 @@ class SchedulerForm(Record):
     @property
     def name(self) -> str:
         """The name of the function."""
-        words = ["schedule"]
-        if self.clustered:
-            words.append("cluster")
-        if self.checked:
-            words.append("checked")
-        if self.watched:
-            words.append("watched")
-        if self.masked:
-            words.append("masked")
-        return ".".join(words)
-
-    @property
-    def parameters(self) -> dict[str, ir.Type]:
-        """Name → type of the function's parameters, in their order."""
-        parameters = {
-            "context": POINTER,  # the thread context of the block
-            "kinds": POINTER,  # a byte for each wait, from 1: its kind
-            "threads": I32,  # of the block
-            "ranks": POINTER,  # an i32 for each wait, from 1: its place in the order in which diverged lanes go on
-        }
-        if self.checked:
-            parameters["aligned"] = POINTER  # a byte for each wait, from 1: bits of `divergence_check`
-        if self.watched or self.masked:
-            parameters["machine"] = POINTER  # the machine record, with which Python is called
-        return parameters
+        words = [word for word in self.__struct_fields__ if getattr(self, word)]
+        return ".".join(["schedule", *words])
 
 
-def build_scheduler(module: ir.Module, form: SchedulerForm) -> ir.Function:
-    """Build the module's scheduler of a form, once: a function of `form.parameters` that returns `GO_ON` …."""
-    declared: ir.Function | None = module.globals.get(form.name)
-    if declared is not None:
-        return declared
-    function = ir.Function(module, ir.FunctionType(I32, form.parameters.values()), form.name)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    scheduler = _ClusterScheduler(function, form) if form.clustered else _Scheduler(function, form)
-    scheduler.build()
-    return function
+@subroutine(lambda form: form.name, I32, attributes=("noinline",))
+def run_scheduler(form: SchedulerForm, b: ir.IRBuilder, *values: ir.Value) -> None:
+    """`(context, threads, machine, kinds, ranks, aligned)` → `GO_ON` …: let waiting threads go on.
+
+    `kinds`, `ranks` and `aligned` are tables with an entry for each wait, from 1: its kind, a byte; its place in the
+    order in which diverged lanes go on, an i32; bits of `divergence_check`, a byte.
+    """
+    scheduler = _ClusterScheduler if form.clustered else _Scheduler
+    scheduler(form, b, values).build()
 
 
 class _Scheduler:
-    def __init__(self, function: ir.Function, form: SchedulerForm) -> None:
-        arguments = dict(zip(form.parameters, function.args, strict=True))
-        self.form = form
-        self.context, self.kinds = arguments["context"], arguments["kinds"]
-        self.threads, self.ranks = arguments["threads"], arguments["ranks"]
-        self.aligned: ir.Value | None = arguments.get("aligned")
-        self.machine: ir.Value | None = arguments.get("machine")
-        self.builder = open_function(function)
+    def __init__(self, form: SchedulerForm, b: ir.IRBuilder, values: tuple[ir.Value, ...]) -> None:
+        self.form, self.builder = form, b
+        self.context, self.threads, self.machine, self.kinds, self.ranks, self.aligned = values
         self.runnable = self._cell()
         self.live_total = self._cell()
         # Sets of lanes of the warp under way, a bit each.
@@ -372,14 +341,11 @@ class _Scheduler:
 
     def _require_meeting(self, opened: ir.Value) -> None:
         """Return the number of a warp whose lanes do not meet at a barrier that opens."""
-        if self.aligned is None:
+        if not self.form.checked:
             return
         b = self.builder
-        check = build_divergence_check(b.module, masked=self.form.masked)
-        arguments = [self.context, self.kinds, self.aligned, self.threads, opened]
-        if self.form.masked:
-            arguments.append(self.machine)
-        warp = b.call(check, arguments)
+        values = (self.context, self.threads, self.machine, opened, self.kinds, self.aligned)
+        warp = find_diverged_warp(self.form.masked, b, *values)
         with b.if_then(b.icmp_unsigned("!=", warp, i32(0)), likely=False):
             b.ret(b.add(warp, i32(DIVERGED - 1)))
 
@@ -397,8 +363,8 @@ class _Scheduler:
 class _ClusterScheduler(_Scheduler):
     """As for any block; the threads after a cluster's barrier that has opened go on."""
 
-    def __init__(self, function: ir.Function, form: SchedulerForm) -> None:
-        super().__init__(function, form)
+    def __init__(self, form: SchedulerForm, b: ir.IRBuilder, values: tuple[ir.Value, ...]) -> None:
+        super().__init__(form, b, values)
         self.at_cluster = self._cell()
 
     def _sort_waiting(self, thread: ir.Value, bit: ir.Value, kind: ir.Value) -> None:

@@ -210,6 +210,25 @@ def test_a_cluster_without_workers_ends_the_wait(
         run(pool, tmp_path, *several(2))
 
 
+def test_a_case_whose_architecture_left_the_cluster_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
+) -> None:
+    older, newer = (replace(member(arch), gpus=1, arch=arch) for arch in ("sm_80", "sm_90"))
+
+    def answer(link: ScriptedLink, ticket: int, request: CaseRequest, asked: ClusterMember) -> None:
+        if asked is newer:
+            done(link, ticket, request, asked)
+            return
+        link.post(MembersChanged((newer,)))
+        link.post(BatchLost(ticket))
+
+    first, second = (fakes.case("double", name=f"fake/{arch}").with_settings(arch=arch) for arch in ("sm_80", "sm_90"))
+    with opened(monkeypatch, ScriptedLink(answer, older, newer), stop) as pool:
+        _, outcomes = run(pool, tmp_path, first, second)
+    assert (outcomes["fake/sm_80"].state, outcomes["fake/sm_90"].state) == ("error", "done")
+    assert outcomes["fake/sm_80"].message == "no worker of the cluster at tcp://s:1 has sm_80 any more"
+
+
 def test_a_host_that_cannot_run_a_case_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
 ) -> None:

@@ -99,7 +99,7 @@ def test_project_settings_are_defaults(tmp_path: Path) -> None:
     case = only(find(tmp_path), "reduce/n=1000,tile=128")
     assert case.compare["sum"] == Rule(rtol=1e-6, atol=0.0)
     assert case.limits == Limits(5.0, 1 << 20)
-    assert example.settings.timeout == 30
+    assert example.settings.limits.timeout == 30
 
 
 def test_a_dump_as_input_must_fit(tmp_path: Path) -> None:

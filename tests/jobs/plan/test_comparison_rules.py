@@ -9,7 +9,7 @@ from gpuregress.foundation.records import Case
 from gpuregress.gpu.records import replace
 from gpuregress.jobs import plan
 from gpuregress.store.project import Project
-from gpuregress.store.settings import Settings, Tolerance
+from gpuregress.store.settings import SettingsSpec
 from tests.jobs.plan.projects import JOB, project
 
 
@@ -19,7 +19,7 @@ def only(example: Project, *selectors: str) -> Case:
 
 
 def test_the_jobs_rule_comes_before_the_projects(tmp_path: Path) -> None:
-    settings = Settings(compare={"float32": Tolerance(rtol=1e-2)})
+    settings = SettingsSpec.of({"compare": {"float32": {"rtol": 1e-2}}})
     example = replace(project(tmp_path, own=JOB + "compare: {sum: {ulp: 3}}\n", other=JOB), settings=settings)
     rules = {case.job: case.compare["sum"] for case in plan.make(example, []).cases}
     assert (rules["own"].ulp, rules["own"].rtol) == (3, None)

@@ -38,7 +38,7 @@ def edges(dtype: str) -> list[int]:
         return [0, 1]
     if not scalar.is_float:
         return [0, 1, sign - 1, sign, sign + 1, 2 * sign - 1]
-    top = ordinals.exponent_mask(scalar)
+    top = scalar.exponent_mask
     return [side + one for side in (0, sign) for one in (0, 1, 2, top - 1, top, top + 1)]
 
 
@@ -62,7 +62,7 @@ def test_the_ends_are_near_and_the_keys_beyond_them_are_not(dtype: str, data: st
 
 def key_range(scalar: dtypes.Scalar) -> tuple[int, int]:
     """The least and the largest key but for NaN's: infinities, or an integer's limits."""
-    top = ordinals.exponent_mask(scalar) if scalar.is_float else 0
+    top = scalar.exponent_mask if scalar.is_float else 0
     return (-top - 1, top) if scalar.is_float else scalar.bounds
 
 

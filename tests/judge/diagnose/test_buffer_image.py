@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from gpuregress.foundation.records import Launch
 from gpuregress.foundation.records.maps.images import LARGEST, NOT_FINITE, unpack
-from gpuregress.judge import diagnose
 from gpuregress.judge.diagnose import buffer_image
 
 SHAPES = st.lists(st.integers(1, 200), min_size=1, max_size=3).filter(lambda one: math.prod(one) <= 40_000).map(tuple)
@@ -19,13 +18,13 @@ SHAPES = st.lists(st.integers(1, 200), min_size=1, max_size=3).filter(lambda one
 
 @given(SHAPES)
 def test_each_element_is_in_one_cell_and_cells_are_few(shape: tuple[int, ...]) -> None:
-    bins = diagnose.image_bins(shape)
+    bins = buffer_image.bins(shape)
     bins.add(np.arange(math.prod(shape)), np.ones(math.prod(shape)))
     profile = bins.profile
     assert profile.of == profile.differing
     assert min(profile.of) >= 1
     assert len(profile.of) <= 64 * 64
-    image = diagnose.image(shape, bins, None, "", None)
+    image = buffer_image.image(shape, bins, None, "", None)
     assert image.cells == profile.shape
 
 
@@ -45,7 +44,7 @@ def test_cells_are_square_where_the_buffer_is_not_too_flat(shape: tuple[int, ...
 
 
 def test_errors_are_on_a_logarithmic_scale_and_nan_is_apart() -> None:
-    bins = diagnose.image_bins((5,))
+    bins = buffer_image.bins((5,))
     bins.add(np.array([0, 1, 2, 3]), np.array([1e-6, 1e-3, 1.0, math.nan]))
     errors, shares = buffer_image.error_layers(bins)
     assert (errors.low, errors.high, shares) == (1e-6, 1.0, None)
@@ -53,21 +52,21 @@ def test_errors_are_on_a_logarithmic_scale_and_nan_is_apart() -> None:
 
 
 def test_bits_that_differ_in_equal_values_are_seen() -> None:
-    bins = diagnose.image_bins((3,))
+    bins = buffer_image.bins((3,))
     bins.add(np.array([1]), np.array([0.0]))
     errors, _ = buffer_image.error_layers(bins)
     assert list(unpack(errors.cells, 3)) == [0, LARGEST, 0]
 
 
 def test_errors_that_are_neighbours_have_one_level() -> None:
-    bins = diagnose.image_bins((2,))
+    bins = buffer_image.bins((2,))
     bins.add(np.array([0, 1]), np.array([1e300, math.nextafter(1e300, math.inf)]))
     errors, _ = buffer_image.error_layers(bins)
     assert list(unpack(errors.cells, 2)) == [LARGEST, LARGEST]
 
 
 def test_a_share_is_never_rounded_to_none() -> None:
-    bins = diagnose.image_bins((100_000,))
+    bins = buffer_image.bins((100_000,))
     bins.add(np.array([5]), np.array([1.0]))
     _, shares = buffer_image.error_layers(bins)
     assert shares is not None
@@ -76,16 +75,16 @@ def test_a_share_is_never_rounded_to_none() -> None:
 
 def test_values_are_means_on_one_scale() -> None:
     expected, actual = np.array([0.0, 1, 2, 4]), np.array([0.0, 1, math.nan, 1e30])
-    sides = diagnose.image_values((4,), expected, actual)
+    sides = buffer_image.value_layers((4,), expected, actual)
     assert [(one.low, one.high) for one in sides] == [(0.0, 4.0)] * 2
     assert [list(unpack(one.cells, 4)) for one in sides] == [[1, 64, 127, 253], [1, 64, NOT_FINITE, LARGEST]]
-    (coarse, _) = diagnose.image_values((512,), np.arange(512.0), np.arange(512.0))
+    (coarse, _) = buffer_image.value_layers((512,), np.arange(512.0), np.arange(512.0))
     assert (coarse.low, coarse.high) == (0.5, 510.5)
 
 
 def test_a_mean_that_is_too_large_is_not_finite() -> None:
     huge = np.full(512, 1e308)
-    (expected, _) = diagnose.image_values((512,), huge, np.zeros(512))
+    (expected, _) = buffer_image.value_layers((512,), huge, np.zeros(512))
     assert unpack(expected.cells, 256) == bytes([NOT_FINITE]) * 256
 
 
@@ -112,7 +111,7 @@ def test_a_strip_counts_every_element_once(total: int, bins: int, seed: int) -> 
     rng = np.random.default_rng(seed)
     at = np.flatnonzero(rng.random(total) < 0.5)
     errors = rng.random(len(at))
-    drawn = diagnose.strip(total, bins)
+    drawn = buffer_image.strip(total, bins)
     for some in np.array_split(np.arange(len(at)), 3):
         drawn.add(at[some], errors[some])
     actual = drawn.profile
@@ -126,7 +125,7 @@ def test_a_strip_counts_every_element_once(total: int, bins: int, seed: int) -> 
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 8), st.integers(1, 8))
 def test_a_map_counts_every_element_once(height: int, width: int, rows: int, columns: int) -> None:
     at = np.arange(height * width)
-    drawn = diagnose.heat_map((height, width), rows, columns)
+    drawn = buffer_image.heat_map((height, width), rows, columns)
     drawn.add(at, np.ones(len(at)))
     actual = drawn.profile
     assert actual.of == actual.differing
@@ -134,9 +133,9 @@ def test_a_map_counts_every_element_once(height: int, width: int, rows: int, col
 
 
 def test_where_errors_are() -> None:
-    drawn = diagnose.strip(100, 10)
+    drawn = buffer_image.strip(100, 10)
     drawn.add(np.array([0, 95]), np.array([1.0, np.nan]))
     assert drawn.profile.largest == (1.0, *[0.0] * 8, np.inf)
-    cells = diagnose.heat_map((5, 10), 5, 2)
+    cells = buffer_image.heat_map((5, 10), 5, 2)
     cells.add(np.array([4 * 10 + 9]), np.array([2.0]))
     assert cells.profile.largest == (*[0.0] * 9, 2.0)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from gpuregress.foundation import dtypes
 from gpuregress.foundation.records import Finding
 from gpuregress.gpu.records import replace
-from gpuregress.judge import diagnose
 from gpuregress.judge.diagnose import evidence as module
-from gpuregress.judge.diagnose.evidence import Column, Indices, fitting_mapping, per_part
+from gpuregress.judge.diagnose import pattern_table
+from gpuregress.judge.diagnose.evidence import Column, DifferenceSample, Evidence, Indices, fitting_mapping, per_part
 from tests.judge.diagnose.planted import POISON, evidence, launch
 
 
@@ -74,10 +74,10 @@ def test_sentences() -> None:
 FLOAT = dtypes.parse("float32")
 
 
-def sampled(indices: Indices, cuts: int, monkeypatch: pytest.MonkeyPatch) -> tuple[diagnose.DifferenceSample, Indices]:
+def sampled(indices: Indices, cuts: int, monkeypatch: pytest.MonkeyPatch) -> tuple[DifferenceSample, Indices]:
     monkeypatch.setattr(module, "MOST", 100)
     monkeypatch.setattr(module, "SIZE", 40)
-    gathered = diagnose.DifferenceSample()
+    gathered = DifferenceSample()
     for some in np.array_split(indices, cuts):
         gathered.add(some, some.astype("<f4"), -some.astype("<f4"))
     result, expected, actual = gathered.rows()
@@ -103,15 +103,15 @@ def of_sample(indices: Indices, total: int, monkeypatch: pytest.MonkeyPatch) -> 
     """The findings of a sample of rows that all hold the poison."""
     monkeypatch.setattr(module, "MOST", 3000)
     monkeypatch.setattr(module, "SIZE", 1000)
-    gathered = diagnose.DifferenceSample()
+    gathered = DifferenceSample()
     values = np.random.default_rng(3).standard_normal(total).astype("<f4")[indices]
     gathered.add(indices, values, np.full(len(indices), int.from_bytes(POISON, "little"), "<u4").view("<f4"))
     places, expected, actual = gathered.rows()
-    gathered_evidence = diagnose.Evidence(
+    gathered_evidence = Evidence(
         FLOAT, (total // 64, 64), places, expected, actual, launch((90, 1, 1), (256, 1, 1)), POISON, of=gathered.of
     )
     assert gathered_evidence.is_sample
-    return {result.pattern: result.message for result in diagnose.diagnose(gathered_evidence)}
+    return {result.pattern: result.message for result in pattern_table.diagnose(gathered_evidence)}
 
 
 def test_a_sample_is_said_to_be_one_and_counts_are_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +162,7 @@ Three = tuple[int, int, int]
     ],
 )
 def test_places(grid: Three, block: Three, shape: tuple[int, ...], index: int, message: str) -> None:
-    assert diagnose.thread_label(index, launch(grid, block), shape) == message
+    assert pattern_table.thread_label(index, launch(grid, block), shape) == message
 
 
 def test_tiles_cover_the_matrix_once() -> None:

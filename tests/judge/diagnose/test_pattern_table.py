@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuregress.judge import diagnose
+from gpuregress.judge.diagnose import pattern_table
+from gpuregress.judge.diagnose.evidence import Evidence
 from tests.judge.diagnose.planted import LINE, POISON, evidence, findings, launch, noise
 
 
@@ -36,7 +37,7 @@ def test_rows_with_several_parts() -> None:
     e["id"], e["score"] = np.arange(100), noise("float32", (100,))
     a = e.copy()
     a["score"][10:50] = 0
-    result = diagnose.diagnose(evidence(e, a, dtype="{id:int32,score:float32}"))
+    result = pattern_table.diagnose(evidence(e, a, dtype="{id:int32,score:float32}"))
     assert result[0].message == "score: all 40 differing elements are 0 instead of a value"
     assert result[0].weight == 1.0
 
@@ -61,7 +62,7 @@ def test_noise_everywhere_has_no_pattern(dtype: str) -> None:
 
 def test_nothing_differs() -> None:
     e = noise("float32", (10,))
-    assert diagnose.diagnose(evidence(e, e)) == ()
+    assert pattern_table.diagnose(evidence(e, e)) == ()
 
 
 def test_sparse_rows_are_enough_for_most() -> None:
@@ -69,5 +70,5 @@ def test_sparse_rows_are_enough_for_most() -> None:
     a = e.copy()
     a[896:] = 0
     full = evidence(e, a, LINE)
-    sparse = diagnose.Evidence(full.element_type, full.shape, full.indices, full.expected, full.actual, LINE)
-    assert [result.pattern for result in diagnose.diagnose(sparse)] == ["zeros", "tail", "blocks"]
+    sparse = Evidence(full.element_type, full.shape, full.indices, full.expected, full.actual, LINE)
+    assert [result.pattern for result in pattern_table.diagnose(sparse)] == ["zeros", "tail", "blocks"]

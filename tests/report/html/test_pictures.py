@@ -16,18 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuregress.foundation.records import BufferImage, Launch
-from gpuregress.judge import diagnose
+from gpuregress.judge.diagnose import buffer_image
 from gpuregress.report.html import pictures, scales
 
 
 def image(expected: Any, actual: Any, launch: Launch | None = None) -> BufferImage:
     """The image of two small buffers, made as a comparison makes it."""
     before, after = np.asarray(expected, np.float64), np.asarray(actual, np.float64)
-    cells = diagnose.image_bins(before.shape)
+    cells = buffer_image.bins(before.shape)
     flat = [side.reshape(-1) for side in (before, after)]
     at = np.flatnonzero((flat[0] != flat[1]) & ~(np.isnan(flat[0]) & np.isnan(flat[1])))
     cells.add(at, np.abs(flat[1] - flat[0])[at])
-    return diagnose.image(before.shape, cells, diagnose.image_values(before.shape, flat[0], flat[1]), "", launch)
+    return buffer_image.image(
+        before.shape, cells, buffer_image.value_layers(before.shape, flat[0], flat[1]), "", launch
+    )
 
 
 def drawn(of: BufferImage) -> ET.Element:

@@ -29,7 +29,7 @@ def shown(versions: SourceVersions, *, cases: int = 1, **changes: Any) -> Tag:
     def find(_entry: Mapping[str, Any]) -> SourceVersions:
         return versions
 
-    return tree(html.render(replace(summary(), verdicts=every), None, find))
+    return tree(html.render(replace(summary(), verdicts=every), versions=find))
 
 
 def lines(root: Tag, kind: str) -> list[str]:

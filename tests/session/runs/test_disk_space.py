@@ -13,7 +13,7 @@ from gpuregress.foundation.records import Buffer, Case, CaseSettings, Launch, Ru
 from gpuregress.session.runs import disk_space, run_folders
 from gpuregress.store.dumps import run_names, writer
 from gpuregress.store.project import Project
-from gpuregress.store.settings import Settings
+from gpuregress.store.settings import SettingsSpec
 from tests.session.runs.test_retention import made
 
 MEGABYTE = 1 << 20
@@ -143,4 +143,4 @@ def test_every_launch_has_its_dumps(project: Project, disk: Callable[[int], None
     every = case("j", MEGABYTE, launches=launches, settings=CaseSettings(dump_every_launch=True))
     with pytest.raises(StorageError, match=r"about 80\.0 MiB"):
         disk_space.require(project, [every])
-    assert project.settings == Settings()
+    assert project.settings == SettingsSpec()

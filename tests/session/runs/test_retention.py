@@ -15,13 +15,13 @@ from gpuregress.session.runs import journal, retention, run_folders
 from gpuregress.store.dumps import run_names
 from gpuregress.store.history import History
 from gpuregress.store.project import Project
-from gpuregress.store.settings import Settings
+from gpuregress.store.settings import RetentionSpec, SettingsSpec
 
 MEGABYTE = 1 << 20
 
 
 def project(root: Path, keep: int) -> Project:
-    return Project(root, root / "configs", root / "baselines", root, Settings(keep_runs=keep))
+    return Project(root, root / "configs", root / "baselines", root, SettingsSpec(retention=RetentionSpec(runs=keep)))
 
 
 def made(runs: Path, name: str, words: dict[str, Status] | None = None, *, finished: bool = True) -> Path:
@@ -175,7 +175,7 @@ def filled(runs: Path, name: str, megabytes: int) -> Path:
 
 
 def bounded(root: Path, *, seconds: float | None = None, size: int | None = None, keep: int = 30) -> Project:
-    settings = Settings(keep_runs=keep, keep_seconds=seconds, keep_bytes=size)
+    settings = SettingsSpec(retention=RetentionSpec(runs=keep, age=seconds, size=size))
     return Project(root, root / "configs", root / "baselines", root, settings)
 
 

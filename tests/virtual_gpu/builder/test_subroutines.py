@@ -57,3 +57,16 @@ def test_a_large_subroutine_is_not_inlined_where_many_places_call_it() -> None:
     private_function(module, "large", I32, (I32,), build)
     assert "noinline" in large[0].attributes
     assert "noinline" not in small[0].attributes
+
+
+def test_a_subroutine_that_is_always_inlined_stays_so() -> None:
+    @subroutine("large", I32, attributes=("alwaysinline",))
+    def large(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
+        for number in range(80):
+            value = b.mul(value, b.add(value, I32(number)))
+        return value
+
+    caller = _caller()
+    for _ in range(20):
+        large(caller, I32(1))
+    assert "noinline" not in caller.module.globals["large"].attributes

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, registers_read, usual_kind
+from gpuregress.virtual_gpu.analysis import effects
+from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, usual_kind
 from gpuregress.virtual_gpu.ptx.parser import parse
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction
 
@@ -31,7 +32,7 @@ def function(*lines: str) -> Function:
 def test_which_operations_commute(lines: list[str], kind: str) -> None:
     found = function(*lines)
     (first, *_) = (item for item in found.body or () if isinstance(item, Instruction))
-    assert commuting_kind(first, registers_read(found.body or ())) == kind
+    assert commuting_kind(first, effects.registers_read(found.body or ())) == kind
     assert usual_kind([found]) == kind
 
 

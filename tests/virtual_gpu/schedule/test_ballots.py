@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from llvmlite import ir
 
-from gpuregress.virtual_gpu.schedule.lockstep import ballots
 from tests.virtual_gpu.running import Running
 
 SOURCE = """
@@ -26,9 +24,3 @@ def test_each_lane_is_told_the_votes_of_its_warp(tmp_path: Path) -> None:
     told = y.read().view(np.uint32).reshape(2, 32)
     for warp, own in enumerate(x.reshape(2, 32)):
         assert (told[warp] == sum(int(bit) << lane for lane, bit in enumerate(own))).all()
-
-
-def test_a_module_has_one_such_function() -> None:
-    module = ir.Module("test")
-    assert ballots(module) is ballots(module)
-    assert str(module).count("define internal void") == 1

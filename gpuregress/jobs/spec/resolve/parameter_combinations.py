@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from gpuregress.foundation.document.problems import Problems
+from gpuregress.foundation.document.reader import Key
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records.cases import independent_of
 from gpuregress.gpu.records import Record, replace
@@ -105,7 +106,8 @@ def overridden_scopes(
     before = problems.reported
     changed = dict(values)
     for override in overrides:
-        changed[override.name] = _override_values(file, override, values[override.name], problems)
+        name, option = override.name, f"--set {override.text}: "
+        changed[name] = _evaluated(file, override.values, problems, name, option, values[name])
     if problems.reported > before:
         return OverriddenScopes(())
     names = [override.name for override in overrides]
@@ -118,29 +120,6 @@ def overridden_scopes(
     if problems.reported == before:
         notes = [note for override in overrides for note in _values_left_out(file, override.name, changed, scopes)]
     return OverriddenScopes(tuple(scopes), _partners(file.job.agree or (), own, scopes), tuple(notes))
-
-
-def _override_values(
-    file: JobFile, override: ParameterOverride, own: Sequence[Value], problems: Problems
-) -> tuple[Value, ...]:
-    """Evaluate the values of an override; one that the job has is the job's own, so that its case has one name."""
-    key = ("parameters", override.name)
-    known = {_identity(value): value for value in own}
-    spelled = {spelling(value): value for value in own}
-    values: dict[tuple[bool, Value], Value] = {}
-    for choice in override.values:
-        try:
-            value = _value(choice, file)
-        except ExpressionError as error:
-            problems.add(key, f"--set {override.text}: {error}")
-            continue
-        identity = _identity(value)
-        problem = _value_problem(value, {} if identity in known else spelled, values.keys())
-        if problem:
-            problems.add(key, f"--set {override.text}: {problem}")
-        values[identity] = known.get(identity, value)
-        spelled.setdefault(spelling(value), value)
-    return tuple(values.values())
 
 
 def _values_left_out(
@@ -235,22 +214,45 @@ def parameter_values(file: JobFile, problems: Problems) -> dict[str, tuple[Value
     values: dict[str, tuple[Value, ...]] = {}
     before = len(problems)
     for name, choices in file.job.parameters.items():
-        spelled: dict[str, Value] = {}
-        known: dict[tuple[bool, Value], None] = {}
-        for position, choice in enumerate(choices):
-            key = ("parameters", name, position)
-            try:
-                value = _value(choice, file)
-            except ExpressionError as error:
-                problems.add(key, str(error))
-                continue
-            problem = _value_problem(value, spelled, known.keys())
-            if problem:
-                problems.add(key, problem)
-            spelled.setdefault(spelling(value), value)
-            known[_identity(value)] = None
-        values[name] = tuple(value for _, value in known)
+        values[name] = _evaluated(file, choices, problems, name)
     return None if len(problems) > before or file.is_broken("parameters") else values
+
+
+def _evaluated(
+    file: JobFile,
+    choices: Sequence[float | str | PlainTextSpec],
+    problems: Problems,
+    name: str,
+    option: str = "",
+    own: Sequence[Value] = (),
+) -> tuple[Value, ...]:
+    """Evaluate the values of a parameter.
+
+    Args:
+        file: the job.
+        choices: the values as they are written.
+        problems: collects the errors.
+        name: of the parameter.
+        option: the option of the command line that has them, for messages; "": the job has them.
+        own: the job's values; one of the option that the job has is the job's own, so that its case has one name.
+    """
+    known = {_identity(value): value for value in own}
+    spelled = {spelling(value): value for value in own}
+    values: dict[tuple[bool, Value], Value] = {}
+    for position, choice in enumerate(choices):
+        key: Key = ("parameters", name) if option else ("parameters", name, position)
+        try:
+            value = _value(choice, file)
+        except ExpressionError as error:
+            problems.add(key, f"{option}{error}")
+            continue
+        identity = _identity(value)
+        problem = _value_problem(value, {} if identity in known else spelled, values.keys())
+        if problem:
+            problems.add(key, f"{option}{problem}")
+        values[identity] = known.get(identity, value)
+        spelled.setdefault(spelling(value), value)
+    return tuple(values.values())
 
 
 def spelling(value: Value) -> str:

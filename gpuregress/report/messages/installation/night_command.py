@@ -12,7 +12,6 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-import jinja2
 from msgspec import field
 
 from gpuregress import __version__
@@ -152,7 +151,8 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
         UsageError: a path holds a newline, which no scheduler takes.
     """
     settings = project.settings
-    texts = (settings.ping, settings.webhook, settings.smtp, *settings.mail)
+    notify = settings.notify
+    texts = (settings.ping, notify.webhook, notify.smtp, *notify.mail)
     secrets: dict[str, None] = {}
     for text in texts:
         secrets |= dict.fromkeys(web_request.variables(text))
@@ -169,7 +169,7 @@ def of_project(project: Project, arguments: Sequence[str], at: tuple[int, int]) 
         environment={"PATH": _path(program[0]), "GPUREGRESS_CACHE": str(cache.folder()), **_carried(secrets)},
         secrets=tuple(secrets),
         secrets_file=user_home.configuration() / "gpuregress" / "nightly.env",
-        tells=bool(settings.webhook or settings.mail),
+        tells=bool(notify.webhook or notify.mail),
         hour=at[0],
         minute=at[1],
         zone=local_zone(),
@@ -217,6 +217,8 @@ def render(template: str, night: NightCommand, **values: object) -> str:
         night: the command.
         values: what else it names.
     """
+    import jinja2  # noqa: PLC0415 - 40 ms, which every night would take and only an installation needs
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("gpuregress.report.messages.installation", "."),
         undefined=jinja2.StrictUndefined,

@@ -143,18 +143,6 @@ def _byte(builder: ir.IRBuilder, both: ir.Value, index: ir.Value) -> ir.Value:
     return builder.and_(builder.trunc(moved, I32), I32(0xFF))
 
 
-_LOGIC: dict[str, Lowering] = {
-    **{opcode: pointwise(compute) for opcode, compute in _BOOLEAN.items()},
-    "not": pointwise(lambda emit, a: emit.builder.not_(a)),
-    "cnot": pointwise(_is_zero),
-    "lop3": _lop3,
-    "shl": _shl,
-    "shr": _shr,
-    "shf": _shf,
-    "prmt": _prmt,
-}
-
-
 # --- bit fields -------------------------------------------------------------------------------------------------------
 # Bit counting, bit search and bit fields: popc clz bfind fns brev bfe bfi bmsk szext.
 
@@ -305,7 +293,15 @@ def _find_nth_set(builder: ir.IRBuilder, mask: ir.Value, base: ir.Value, offset:
     return builder.select(builder.icmp_signed("==", offset, I32(-(1 << 31))), I32(0), result)
 
 
-_FIELDS: dict[str, Lowering] = {
+TABLE: dict[str, Lowering] = {
+    **{opcode: pointwise(compute) for opcode, compute in _BOOLEAN.items()},
+    "not": pointwise(lambda emit, a: emit.builder.not_(a)),
+    "cnot": pointwise(_is_zero),
+    "lop3": _lop3,
+    "shl": _shl,
+    "shr": _shr,
+    "shf": _shf,
+    "prmt": _prmt,
     "popc": pointwise(_population, "u32"),
     "clz": pointwise(_leading_zeros, "u32"),
     "bfind": _bfind,
@@ -316,4 +312,3 @@ _FIELDS: dict[str, Lowering] = {
     "szext": _szext,
     "fns": _fns,
 }
-TABLE: dict[str, Lowering] = {**_LOGIC, **_FIELDS}

@@ -12,9 +12,8 @@ from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import flush, flush_bits, wid
 from gpuregress.virtual_gpu.ptx.modifiers import BITS, HALVES, is_signed, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Operand, Pair
 
-_SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _UNSIGNED = {"lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
-_BOOLEAN = ("and", "or", "xor")
 
 
 def _float_order(emit: Emit, order: str, a: ir.Value, b: ir.Value) -> ir.Value:
@@ -24,15 +23,15 @@ def _float_order(emit: Emit, order: str, a: ir.Value, b: ir.Value) -> ir.Value:
         return builder.fcmp_ordered("ord", a, b)
     if order == "nan":
         return builder.fcmp_unordered("uno", a, b)
-    if order in _SIGNS:
-        return builder.fcmp_ordered(_SIGNS[order], a, b)
-    return builder.fcmp_unordered(_SIGNS[order.removesuffix("u")], a, b)
+    if order in SIGNS:
+        return builder.fcmp_ordered(SIGNS[order], a, b)
+    return builder.fcmp_unordered(SIGNS[order.removesuffix("u")], a, b)
 
 
 def _integer_order(emit: Emit, order: str, a: ir.Value, b: ir.Value, *, signed: bool) -> ir.Value:
-    if signed and order in _SIGNS:
-        return emit.builder.icmp_signed(_SIGNS[order], a, b)
-    return emit.builder.icmp_unsigned(_SIGNS.get(order) or _UNSIGNED[order], a, b)
+    if signed and order in SIGNS:
+        return emit.builder.icmp_signed(SIGNS[order], a, b)
+    return emit.builder.icmp_unsigned(SIGNS.get(order) or _UNSIGNED[order], a, b)
 
 
 def _compared(emit: Emit, instruction: Instruction, type_name: str) -> list[ir.Value]:

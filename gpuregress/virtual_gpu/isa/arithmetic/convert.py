@@ -26,6 +26,7 @@ from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
     magnitude,
     narrow,
     propagate,
+    relu,
     round_to,
     saturate,
     sticky_double,
@@ -184,11 +185,11 @@ def _integer_to_double(emit: Emit, value: ir.Value, rounding: str, *, signed: bo
 
 def _round_small(emit: Emit, instruction: Instruction, exact: ir.Value, target: str) -> ir.Value:
     """The bits of an f16 or bf16 result, under `.sat`, `.relu`, `.satfinite`."""
-    builder, kind, words = emit.builder, exact.type, instruction.modifiers
+    words = instruction.modifiers
     if "sat" in words:
         exact = saturate(emit, exact)
     if "relu" in words:
-        exact = builder.select(builder.fcmp_ordered("<=", exact, kind(0.0)), kind(0.0), exact)
+        exact = relu(emit, exact)
     return round_to(emit, exact, _SMALL[target], rounding_of(instruction), finite="satfinite" in words)
 
 
@@ -266,7 +267,7 @@ def _to_tf32(emit: Emit, instruction: Instruction) -> None:
     builder, words = emit.builder, instruction.modifiers
     value = emit.read(instruction.operands[1], "f32")
     if "relu" in words:
-        value = builder.select(builder.fcmp_ordered("<=", value, F32(0.0)), F32(0.0), value)
+        value = relu(emit, value)
     if words[0] == "rna":
         emit.write(instruction.operands[0], _tf32_away(emit, value, finite="satfinite" in words), "b32")
         return
@@ -316,7 +317,7 @@ def _to_bytes(emit: Emit, instruction: Instruction) -> None:
     for value in (lower, upper):
         exact = value
         if "relu" in instruction.modifiers:
-            exact = builder.select(builder.fcmp_ordered("<=", value, F32(0.0)), F32(0.0), value)
+            exact = relu(emit, value)
         bytes_.append(builder.zext(round_to(emit, exact, _PACKED_BYTES[target], "rn", finite=True), I16))
     packed = builder.or_(bytes_[0], builder.shl(bytes_[1], I16(8)))
     emit.write(instruction.operands[0], packed, "b16")
@@ -332,7 +333,7 @@ def _from_bytes(emit: Emit, instruction: Instruction) -> None:
     for byte in (builder.trunc(packed, I8), builder.trunc(builder.lshr(packed, I16(8)), I8)):
         value = widen(emit, byte, form)
         if "relu" in instruction.modifiers:
-            value = builder.select(builder.fcmp_ordered("<=", value, F32(0.0)), F32(0.0), value)
+            value = relu(emit, value)
         parts.append(round_to(emit, value, _PACKED_HALVES[target], "rn"))
     emit.write(instruction.operands[0], pack(emit, parts[0], parts[1]), "b32")
 

@@ -20,6 +20,7 @@ from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
     flush,
     flush_bits,
     is_tiny,
+    relu,
     round_to,
     round_to_odd_sum,
     saturate,
@@ -62,11 +63,11 @@ def _flushed(emit: Emit, operands: list[ir.Value], type_name: str) -> list[ir.Va
 
 def _rounded(emit: Emit, instruction: Instruction, exact: ir.Value) -> ir.Value:
     """Round a result from a wider format to its bits, with `.sat`, `.relu` and `.ftz`."""
-    builder, form, kind = emit.builder, format_of(type_of(instruction)), exact.type
+    builder, form = emit.builder, format_of(type_of(instruction))
     if "sat" in instruction.modifiers:
         exact = saturate(emit, exact)
     if "relu" in instruction.modifiers:
-        exact = builder.select(builder.fcmp_ordered("<=", exact, kind(0.0)), kind(0.0), exact)
+        exact = relu(emit, exact)
     bits = round_to(emit, exact, form, "rn")
     if "ftz" not in instruction.modifiers:
         return bits

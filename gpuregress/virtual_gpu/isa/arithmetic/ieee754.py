@@ -121,6 +121,12 @@ def saturate(emit: Emit, value: ir.Value) -> ir.Value:
     return builder.select(builder.fcmp_ordered("<", positive, kind(1.0)), positive, kind(1.0))
 
 
+def relu(emit: Emit, value: ir.Value) -> ir.Value:
+    """A float or double, +0 in place of -0 and of what is below; a NaN stays."""
+    zero = value.type(0.0)
+    return emit.builder.select(emit.builder.fcmp_ordered("<=", value, zero), zero, value)
+
+
 def round_to_odd_sum(emit: Emit, a: ir.Value, b: ir.Value) -> ir.Value:
     """The sum in f64, rounded to odd: exact, or the neighbour whose last bit is set (the error is Knuth's two-sum)."""
     builder = emit.builder

@@ -37,10 +37,10 @@ _DIGITS = 23
 # --- pieces ---------------------------------------------------------------------------------------------------------
 
 
-def _look_up(emit: Emit, table: str, index: ir.Value) -> ir.Value:
+def _look_up(emit: Emit, table: ir.Value, index: ir.Value) -> ir.Value:
     """Load entry `index` (i32) of a table: the bits of an f32."""
     builder = emit.builder
-    pointer = builder.gep(emit.table(table), [builder.zext(index, I64)], source_etype=I32)
+    pointer = builder.gep(table, [builder.zext(index, I64)], source_etype=I32)
     return builder.load(pointer, typ=I32)
 
 
@@ -70,19 +70,26 @@ def _choose(emit: Emit, otherwise: ir.Value, *cases: tuple[ir.Value, ir.Value]) 
 
 
 class _Number:
-    """Sign, exponent and mantissa of an f32, and predicates on it."""
+    """Sign, exponent and mantissa of an f32, or of the high word of an f64, and predicates on it.
 
-    def __init__(self, emit: Emit, value: ir.Value) -> None:
+    Args:
+        emit: the function being lowered.
+        bits: i32.
+        digits: bits of the mantissa among them.
+    """
+
+    def __init__(self, emit: Emit, bits: ir.Value, digits: int = _DIGITS) -> None:
         builder = emit.builder
-        self.bits = bits_of(emit, value)
-        self.size = builder.and_(self.bits, I32(0x7FFFFFFF))
-        self.sign = builder.and_(self.bits, I32(_SIGN))
-        self.mantissa = builder.and_(self.bits, I32(_MANTISSA))
-        self.exponent = builder.sub(builder.lshr(self.size, I32(23)), I32(127))
-        self.negative = builder.icmp_signed("<", self.bits, I32(0))
-        self.nan = builder.icmp_unsigned(">", self.size, I32(_INFINITY))
-        self.infinite = builder.icmp_unsigned("==", self.size, I32(_INFINITY))
-        self.zero = builder.icmp_unsigned("<", self.size, I32(1 << 23))  # subnormals count as zeros
+        highest = (1 << 31 - digits) - 1
+        self.bits, self.digits, self.infinity = bits, digits, I32(highest << digits)
+        self.size = builder.and_(bits, I32(0x7FFFFFFF))
+        self.sign = builder.and_(bits, I32(_SIGN))
+        self.mantissa = builder.and_(bits, I32((1 << digits) - 1))
+        self.exponent = builder.sub(builder.lshr(self.size, I32(digits)), I32(highest >> 1))
+        self.negative = builder.icmp_signed("<", bits, I32(0))
+        self.nan = builder.icmp_unsigned(">", self.size, self.infinity)
+        self.infinite = builder.icmp_unsigned("==", self.size, self.infinity)
+        self.zero = builder.icmp_unsigned("<", self.size, I32(1 << digits))  # subnormals count as zeros
 
     def odd(self, emit: Emit) -> tuple[ir.Value, ir.Value]:
         """The exponent's last bit, and half of the rest."""
@@ -95,7 +102,7 @@ class _Number:
 
 
 def _ex2(emit: Emit, value: ir.Value) -> ir.Value:
-    builder, x = emit.builder, _Number(emit, value)
+    builder, x = emit.builder, _Number(emit, bits_of(emit, value))
     size = magnitude(emit, value)
     # |x| * 2^23 truncated: an integer that fits, for all the results that are neither 0 nor infinity.
     bounded = builder.select(builder.fcmp_ordered("<", size, F32(256.0)), size, F32(0.0))
@@ -109,7 +116,7 @@ def _ex2(emit: Emit, value: ir.Value) -> ir.Value:
         emit,
         _choose(
             emit,
-            _scale(emit, _look_up(emit, "ex2", index), power),
+            _scale(emit, _look_up(emit, emit.table("ex2"), index), power),
             (x.nan, I32(NAN_F32)),
             (x.zero, I32(0x3F800000)),
             (builder.fcmp_ordered(">=", value, F32(128.0)), I32(_INFINITY)),
@@ -119,10 +126,14 @@ def _ex2(emit: Emit, value: ir.Value) -> ir.Value:
 
 
 def _rcp(emit: Emit, value: ir.Value) -> ir.Value:
-    builder, x = emit.builder, _Number(emit, value)
-    scaled = _scale(emit, _look_up(emit, "rcp_0", x.mantissa), builder.neg(x.exponent))
-    size = _choose(emit, scaled, (x.zero, I32(_INFINITY)), (x.infinite, I32(0)))
-    return float_of(emit, builder.select(x.nan, I32(NAN_F32), builder.or_(size, x.sign)))
+    return float_of(emit, _reciprocal_bits(emit, _Number(emit, bits_of(emit, value)), "rcp_0"))
+
+
+def _reciprocal_bits(emit: Emit, x: _Number, table: str) -> ir.Value:
+    entry = _look_up(emit, emit.table(table), x.mantissa)
+    scaled = _scale(emit, entry, emit.builder.neg(x.exponent), x.digits)
+    size = _choose(emit, scaled, (x.zero, x.infinity), (x.infinite, I32(0)))
+    return emit.builder.select(x.nan, I32(NAN_F32), emit.builder.or_(size, x.sign))
 
 
 def _constant_rcp(emit: Emit, value: ir.Value) -> ir.Value:
@@ -132,24 +143,29 @@ def _constant_rcp(emit: Emit, value: ir.Value) -> ir.Value:
 
 def _by_parity(emit: Emit, mantissa: ir.Value, name: str, parity: ir.Value) -> ir.Value:
     """Load from table `NAME_0` or `NAME_1` by the exponent's parity; the address is selected, so only one is read."""
-    builder = emit.builder
-    even = builder.icmp_signed("==", parity, I32(0))
-    base = builder.select(even, emit.table(f"{name}_0"), emit.table(f"{name}_1"))
-    pointer = builder.gep(base, [builder.zext(mantissa, I64)], source_etype=I32)
-    return builder.load(pointer, typ=I32)
+    even = emit.builder.icmp_signed("==", parity, I32(0))
+    return _look_up(emit, emit.builder.select(even, emit.table(f"{name}_0"), emit.table(f"{name}_1")), mantissa)
 
 
 def _rsqrt(emit: Emit, value: ir.Value) -> ir.Value:
-    builder, x = emit.builder, _Number(emit, value)
+    return float_of(emit, _inverse_root_bits(emit, _Number(emit, bits_of(emit, value)), "rsqrt"))
+
+
+def _inverse_root_bits(emit: Emit, x: _Number, table: str) -> ir.Value:
     parity, half = x.odd(emit)
-    scaled = _scale(emit, _by_parity(emit, x.mantissa, "rsqrt", parity), builder.neg(half))
-    cases = ((x.nan, I32(NAN_F32)), (x.zero, builder.or_(x.sign, I32(_INFINITY))))
-    rest = ((x.negative, I32(NAN_F32)), (x.infinite, I32(0)))
-    return float_of(emit, _choose(emit, scaled, *cases, *rest))
+    scaled = _scale(emit, _by_parity(emit, x.mantissa, table, parity), emit.builder.neg(half), x.digits)
+    return _choose(
+        emit,
+        scaled,
+        (x.nan, I32(NAN_F32)),
+        (x.zero, emit.builder.or_(x.sign, x.infinity)),
+        (x.negative, I32(NAN_F32)),
+        (x.infinite, I32(0)),
+    )
 
 
 def _sqrt(emit: Emit, value: ir.Value) -> ir.Value:
-    x = _Number(emit, value)
+    x = _Number(emit, bits_of(emit, value))
     parity, half = x.odd(emit)
     scaled = _scale(emit, _by_parity(emit, x.mantissa, "sqrt", parity), half)
     cases = ((x.nan, I32(NAN_F32)), (x.zero, x.sign))
@@ -158,11 +174,10 @@ def _sqrt(emit: Emit, value: ir.Value) -> ir.Value:
 
 
 def _lg2(emit: Emit, value: ir.Value) -> ir.Value:
-    builder, x = emit.builder, _Number(emit, value)
+    builder, x = emit.builder, _Number(emit, bits_of(emit, value))
     above = builder.icmp_signed(">=", x.exponent, I32(0))
     base = builder.select(above, emit.table("lg2_e0"), emit.table("lg2_e-1"))
-    pointer = builder.gep(base, [builder.zext(x.mantissa, I64)], source_etype=I32)
-    entry = float_of(emit, builder.load(pointer, typ=I32))
+    entry = float_of(emit, _look_up(emit, base, x.mantissa))
     added = builder.select(above, x.exponent, builder.add(x.exponent, I32(1)))
     total = builder.fadd(builder.sitofp(added, F64), builder.fpext(entry, F64))
     alone = builder.icmp_signed("==", added, I32(0))  # -0 would not survive the sum
@@ -199,18 +214,18 @@ def _wave(emit: Emit, value: ir.Value, table: str, falling: tuple[int, int], neg
 
     index = builder.select(among(falling), builder.xor(step, I32(_MANTISSA)), step)
     sign = builder.select(among(negative), I32(_SIGN), I32(0))
-    return builder.xor(_look_up(emit, table, index), sign)
+    return builder.xor(_look_up(emit, emit.table(table), index), sign)
 
 
 def _sin(emit: Emit, value: ir.Value) -> ir.Value:
-    builder, x = emit.builder, _Number(emit, value)
+    builder, x = emit.builder, _Number(emit, bits_of(emit, value))
     result = builder.xor(_wave(emit, value, "sin_q1", (1, 3), (2, 3)), x.sign)
     invalid = builder.or_(x.nan, x.infinite)
     return float_of(emit, _choose(emit, result, (invalid, I32(NAN_F32)), (x.zero, x.sign)))
 
 
 def _cos(emit: Emit, value: ir.Value) -> ir.Value:
-    builder, x = emit.builder, _Number(emit, value)
+    builder, x = emit.builder, _Number(emit, bits_of(emit, value))
     result = _wave(emit, value, "cos_q1", (1, 3), (1, 2))
     invalid = builder.or_(x.nan, x.infinite)
     return float_of(emit, _choose(emit, result, (invalid, I32(NAN_F32)), (x.zero, I32(0x3F800000))))
@@ -222,7 +237,7 @@ _TANH_STARTS = (0, 131072, 262144, 393216, 655360, 917504, 1441792, 1966080, 249
 
 def tanh_f32(emit: Emit, value: ir.Value) -> ir.Value:
     """The unit's tanh."""
-    builder, x = emit.builder, _Number(emit, value)
+    builder, x = emit.builder, _Number(emit, bits_of(emit, value))
     shift: ir.Value = I32(_TANH_SHIFTS[0])
     start: ir.Value = I32(_TANH_STARTS[0])
     for exponent, (bits, first) in enumerate(zip(_TANH_SHIFTS[1:], _TANH_STARTS[1:], strict=True), start=-7):
@@ -233,7 +248,7 @@ def tanh_f32(emit: Emit, value: ir.Value) -> ir.Value:
     large = builder.icmp_signed(">=", x.exponent, I32(3))
     outside = builder.or_(small, large)
     index = builder.select(outside, I32(0), builder.add(start, builder.lshr(x.mantissa, shift)))
-    size = _choose(emit, _look_up(emit, "tanh", index), (small, x.size), (large, I32(0x3F800000)))
+    size = _choose(emit, _look_up(emit, emit.table("tanh"), index), (small, x.size), (large, I32(0x3F800000)))
     return float_of(emit, builder.select(x.nan, I32(NAN_F32), builder.or_(size, x.sign)))
 
 
@@ -365,7 +380,6 @@ def divide(emit: Emit, instruction: Instruction) -> None:
 
 # --- double precision: the unit sees the high word only -------------------------------------------------------------
 
-_EXPONENT_64 = 0x7FF00000
 _DIGITS_64 = 20
 """Bits of the mantissa in the high word of a double."""
 
@@ -384,35 +398,11 @@ def _joined(emit: Emit, high: ir.Value) -> ir.Value:
 
 
 def _rcp64(emit: Emit, high: ir.Value) -> ir.Value:
-    builder = emit.builder
-    size, sign = builder.and_(high, I32(0x7FFFFFFF)), builder.and_(high, I32(_SIGN))
-    exponent = builder.sub(builder.lshr(size, I32(20)), I32(1023))
-    entry = _look_up(emit, "rcp64h", builder.and_(high, I32(0xFFFFF)))
-    result = _choose(
-        emit,
-        _scale(emit, entry, builder.neg(exponent), _DIGITS_64),
-        (builder.icmp_unsigned("<", size, I32(1 << 20)), I32(_EXPONENT_64)),
-        (builder.icmp_unsigned("==", size, I32(_EXPONENT_64)), I32(0)),
-    )
-    nan = builder.icmp_unsigned(">", size, I32(_EXPONENT_64))
-    return builder.select(nan, I32(NAN_F32), builder.or_(result, sign))
+    return _reciprocal_bits(emit, _Number(emit, high, _DIGITS_64), "rcp64h")
 
 
 def _rsqrt64(emit: Emit, high: ir.Value) -> ir.Value:
-    builder = emit.builder
-    size, sign = builder.and_(high, I32(0x7FFFFFFF)), builder.and_(high, I32(_SIGN))
-    exponent = builder.sub(builder.lshr(size, I32(20)), I32(1023))
-    parity = builder.and_(exponent, I32(1))
-    half = builder.ashr(builder.sub(exponent, parity), I32(1))
-    entry = _by_parity(emit, builder.and_(high, I32(0xFFFFF)), "rsqrt64h", parity)
-    return _choose(
-        emit,
-        _scale(emit, entry, builder.neg(half), _DIGITS_64),
-        (builder.icmp_unsigned(">", size, I32(_EXPONENT_64)), I32(NAN_F32)),
-        (builder.icmp_unsigned("<", size, I32(1 << 20)), builder.or_(sign, I32(_EXPONENT_64))),
-        (builder.icmp_unsigned("!=", sign, I32(0)), I32(NAN_F32)),
-        (builder.icmp_unsigned("==", size, I32(_EXPONENT_64)), I32(0)),
-    )
+    return _inverse_root_bits(emit, _Number(emit, high, _DIGITS_64), "rsqrt64h")
 
 
 def _refined_rsqrt(emit: Emit, instruction: Instruction) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from gpuregress.virtual_gpu.builder.emit import Emit, Lowering, extend, larger, read_all, smaller
 from gpuregress.virtual_gpu.builder.structured import I32
+from gpuregress.virtual_gpu.isa.arithmetic.compare import SIGNS
 from gpuregress.virtual_gpu.ptx.modifiers import integer_range, is_signed, modifier_among, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Minus, Operand, Selected
 
@@ -16,7 +19,6 @@ _WIDE = ir.IntType(64)
 """What every intermediate result is kept in; a number shifted left by 32 bits loses its top bit."""
 _SHIFTED_BITS = 34
 """What saturation looks at of a shifted number."""
-_ORDERS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _SECOND = ("add", "min", "max")
 _PARTS = {"b0": (0, 8), "b1": (8, 8), "b2": (16, 8), "b3": (24, 8), "h0": (0, 16), "h1": (16, 16)}
 """A selector's first bit and its bits."""
@@ -82,6 +84,7 @@ def _finish(emit: Emit, instruction: Instruction, value: ir.Value, *, signed: bo
 
 
 def _combined(emit: Emit, operation: str, a: ir.Value, b: ir.Value, *, signed: bool = True) -> ir.Value:
+    """The result of an operation before saturation or truncation; no difference or sum overflows."""
     builder = emit.builder
     if operation in ("min", "vmin"):
         return smaller(emit, a, b, signed=signed)
@@ -89,10 +92,15 @@ def _combined(emit: Emit, operation: str, a: ir.Value, b: ir.Value, *, signed: b
         return larger(emit, a, b, signed=signed)
     if operation in ("add", "vadd"):
         return builder.add(a, b)
+    if operation == "vavrg":
+        total = builder.add(a, b)
+        # The half is rounded away from zero: one is added to what is not negative.
+        is_positive = builder.icmp_signed(">=", total, total.type(0))
+        return builder.ashr(builder.add(total, builder.zext(is_positive, total.type)), total.type(1))
     difference = builder.sub(a, b)
     if operation == "vsub":
         return difference
-    return emit.intrinsic("llvm.abs.i64", _WIDE, difference, ir.IntType(1)(0))
+    return emit.intrinsic(f"llvm.abs.{a.type}", a.type, difference, ir.IntType(1)(0))
 
 
 def _arithmetic(emit: Emit, instruction: Instruction) -> None:
@@ -128,10 +136,10 @@ def _shift(emit: Emit, instruction: Instruction) -> None:
 
 def _set(emit: Emit, instruction: Instruction) -> None:
     a_type, b_type, order = instruction.modifiers[:3]
-    if order not in _ORDERS:
+    if order not in SIGNS:
         raise unsupported(instruction, f"it knows no .{order}")
     a, b = _read(emit, instruction, 1, a_type), _read(emit, instruction, 2, b_type)
-    holds = emit.builder.icmp_signed(_ORDERS[order], a, b)
+    holds = emit.builder.icmp_signed(SIGNS[order], a, b)
     _finish(emit, instruction, emit.builder.zext(holds, _WIDE), signed=is_signed(a_type))
 
 
@@ -183,31 +191,19 @@ def _lanes(emit: Emit, value: ir.Value, bits: int, *, signed: bool) -> list[ir.V
     return [extend(emit, field, I32, signed=signed) for field in fields]
 
 
-def _combined_lane(emit: Emit, operation: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    """One lane's result before saturation or truncation; both operands fit in an i32 without overflow."""
-    builder = emit.builder
-    if operation == "vadd":
-        return builder.add(a, b)
-    if operation == "vsub":
-        return builder.sub(a, b)
-    if operation == "vavrg":
-        total = builder.add(a, b)
-        # The half is rounded away from zero: one is added to what is not negative.
-        return builder.ashr(builder.add(total, builder.zext(builder.icmp_signed(">=", total, I32(0)), I32)), I32(1))
-    if operation == "vmin":
-        return smaller(emit, a, b, signed=True)
-    if operation == "vmax":
-        return larger(emit, a, b, signed=True)
-    return builder.sub(larger(emit, a, b, signed=True), smaller(emit, a, b, signed=True))
+def _lane_pairs(
+    emit: Emit, instruction: Instruction, types: Sequence[str], bits: int
+) -> list[tuple[ir.Value, ir.Value]]:
+    """The fields of `bits` bits of both operands, by the types of these, each as an i32."""
+    a, b, _ = read_all(emit, instruction, "b32")
+    lanes = (_lanes(emit, value, bits, signed=is_signed(kind)) for value, kind in zip((a, b), types, strict=True))
+    return list(zip(*lanes, strict=True))
 
 
 def _lane_arithmetic(emit: Emit, instruction: Instruction) -> None:
-    target, a_type, b_type = instruction.modifiers[:3]
+    target, *types = instruction.modifiers[:3]
     operation, bits = instruction.opcode[:-1], 32 // int(instruction.opcode[-1])
-    a, b, _ = read_all(emit, instruction, "b32")
-    lanes_of_a = _lanes(emit, a, bits, signed=is_signed(a_type))
-    lanes_of_b = _lanes(emit, b, bits, signed=is_signed(b_type))
-    results = [_combined_lane(emit, operation, x, y) for x, y in zip(lanes_of_a, lanes_of_b, strict=True)]
+    results = [_combined(emit, operation, x, y) for x, y in _lane_pairs(emit, instruction, types, bits)]
     if "sat" in instruction.modifiers:
         lowest, highest = integer_range(bits, signed=is_signed(target))
         results = [
@@ -217,17 +213,13 @@ def _lane_arithmetic(emit: Emit, instruction: Instruction) -> None:
 
 
 def _lane_set(emit: Emit, instruction: Instruction) -> None:
-    a_type, b_type, order = instruction.modifiers[:3]
-    if order not in _ORDERS:
+    *types, order = instruction.modifiers[:3]
+    if order not in SIGNS:
         raise unsupported(instruction, f"it knows no .{order}")
-    bits = 32 // int(instruction.opcode[-1])
-    a, b, _ = read_all(emit, instruction, "b32")
-    lanes_of_a = _lanes(emit, a, bits, signed=is_signed(a_type))
-    lanes_of_b = _lanes(emit, b, bits, signed=is_signed(b_type))
-    builder = emit.builder
+    bits, builder = 32 // int(instruction.opcode[-1]), emit.builder
     results = []
-    for x, y in zip(lanes_of_a, lanes_of_b, strict=True):
-        results.append(builder.zext(builder.icmp_signed(_ORDERS[order], x, y), I32))
+    for x, y in _lane_pairs(emit, instruction, types, bits):
+        results.append(builder.zext(builder.icmp_signed(SIGNS[order], x, y), I32))
     _store_lanes(emit, instruction, results, bits)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -21,8 +22,10 @@ from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
     Place,
     Sparsity,
     area,
+    compute_once,
     context_rows,
     element_of,
+    load_own,
     load_results,
     meet,
     mma_error,
@@ -31,9 +34,8 @@ from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
     place_of_sums,
     selector_error,
     show,
-    show_factors,
 )
-from gpuregress.virtual_gpu.isa.matrix.sums import NARROW_MMA, ORDINARY, DotProduct, Term, Tile
+from gpuregress.virtual_gpu.isa.matrix.sums import NARROW_MMA, ORDINARY, ExactTile, Tile
 from gpuregress.virtual_gpu.ptx.modifiers import unsupported
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, ResultKind, Wait, info, is_batch
 from gpuregress.virtual_gpu.ptx.tree import Function, Instruction, Integer, Module, Operand, Statement, Vector, elements
@@ -144,8 +146,8 @@ def _write(emitter: Services, kind: str, operand: Operand, values: list[ir.Value
 # --- mma --------------------------------------------------------------------------------------------------------------
 # Products of fragments with a fixed layout: mma, dense and sparse.
 #
-# Of integers and f64, each lane writes its registers to the warp's area and computes its part of the result. Of other
-# floats, the lane that comes first computes the results of all from the registers that they keep in the thread context.
+# The lane that comes first computes the results of all: of integers and f64 from the registers that each lane has
+# written to the warp's area, of other floats from those that they keep in the thread context.
 #
 # PTX ISA manual, 9.7.14.5 and 9.7.14.6.
 
@@ -209,8 +211,6 @@ def _sparsity(instruction: Instruction, depth: int, kind: str) -> Sparsity:
 
 _TYPES = ("f16", "bf16", "tf32", "e4m3", "e5m2", "f32", "f64", "s8", "u8", "s4", "u4", "s32")
 _FLOATS = ("f16", "bf16", "tf32", "e4m3", "e5m2")
-_PER_LANE = ("f64", "s32")
-"""Types of results that each lane computes for itself."""
 
 
 def _mma(emitter: Services, instruction: Instruction) -> None:
@@ -219,34 +219,33 @@ def _mma(emitter: Services, instruction: Instruction) -> None:
         return
     form = _form(instruction)
     name = f"mma.m{form.rows}n8k{form.depth}.{form.a.name}.{form.b.name}"
-    if form.result in _PER_LANE:
-        target, *sources = instruction.operands
+    is_exact = form.result in ("f64", "s32")
+    held_a, held_b = form.a_registers * form.a.parts, form.b_registers * form.b.parts
+    place_a = place_of_a(form.a.parts, form.rows, form.held)
+    a = Fragment(form.a, held_a, place_a, is_by_register=not is_exact)
+    b = Fragment(form.b, held_b, _place_of_b(form), is_by_register=not is_exact)
+    c = Fragment(element_of(form.result), form.rows // 4, place_of_sums(8), is_by_register=not is_exact)
+    shape = (form.rows, 8, form.depth)
+    if is_exact:
         limited = "satfinite" in instruction.modifiers
-        product = DotProduct(name, form.depth, form.result, _term(emitter, form), limited)
-        shown = show_factors(emitter, form.a, *sources[:2])
-        starts, lane = read_sums(emitter, form.result, sources[2]), own_lane(emitter)
-        results = [product.compute(emitter, start, *shown, lane, i32(index)) for index, start in enumerate(starts)]
-        write_sums(emitter, form.result, target, results)
+        multiply_exactly(emitter, instruction, ExactTile(name, shape, a=a, b=b, c=c, limited=limited))
         return
-    sums = Fragment(element_of(form.result), form.rows // 4, place_of_sums(8), is_by_register=True)
-    a = Fragment(
-        form.a, form.a_registers * form.a.parts, place_of_a(form.a.parts, form.rows, form.held), is_by_register=True
-    )
-    b = Fragment(form.b, form.b_registers * form.b.parts, _place_of_b(form), is_by_register=True)
     if form.sparsity is not None:
         name += f".sp{form.sparsity.selector}"
     rule = NARROW_MMA if form.a.bits == 8 else ORDINARY
-    tile = Tile(
-        name=name,
-        shape=(form.rows, 8, form.depth),
-        a=a,
-        b=b,
-        c=sums,
-        result=form.result,
-        sparsity=form.sparsity,
-        rule=rule,
-    )
+    tile = Tile(name, shape, a=a, b=b, c=c, result=form.result, sparsity=form.sparsity, rule=rule)
     multiply(emitter, instruction, tile)
+
+
+def multiply_exactly(emitter: Services, instruction: Instruction, tile: ExactTile) -> None:
+    """Multiply integers or doubles, which the lanes show each other in the area of their warp."""
+    target, *sources = instruction.operands
+    start, end = 0, 0
+    for operand, fragment in zip(sources, (tile.a, tile.b, tile.c), strict=True):
+        start = end
+        end = show(emitter, start, [emitter.read(item, f"b{fragment.kind.register}") for item in elements(operand)])
+    shown = compute_once(emitter, end, functools.partial(tile.compute, emitter))
+    load_own(emitter, shown, start, elements(target), tile.c.kind.bits)
 
 
 def multiply(emitter: Services, instruction: Instruction, tile: Tile) -> None:
@@ -266,17 +265,6 @@ def multiply(emitter: Services, instruction: Instruction, tile: Tile) -> None:
     load_results(emitter, instruction, results)
 
 
-def read_sums(emitter: Services, kind: str, operand: Operand) -> list[ir.Value]:
-    """A lane's elements of C."""
-    return [emitter.read(item, kind) for item in elements(operand)]
-
-
-def write_sums(emitter: Services, kind: str, operand: Operand, values: list[ir.Value]) -> None:
-    """Write a lane's elements of D."""
-    for register, value in zip(elements(operand), values, strict=True):
-        emitter.write(register, value, kind)
-
-
 def _place_of_b(form: _Form) -> Place:
     parts = form.b.parts
 
@@ -286,38 +274,6 @@ def _place_of_b(form: _Form) -> Place:
         return b.add(b.shl(step, i32(3)), b.lshr(lane, i32(2)))
 
     return place
-
-
-def _term(emitter: Services, form: _Form) -> Term:
-    """The factors of one product of a lane's element `index`: from a row of A and a column of B."""
-
-    def term(step: ir.Value, a: ir.Value, b: ir.Value, lane: ir.Value, index: ir.Value) -> tuple[ir.Value, ir.Value]:
-        builder = emitter.builder
-        group, inner = builder.lshr(lane, i32(2)), builder.and_(lane, i32(3))
-        row = builder.add(group, builder.shl(builder.lshr(index, i32(1)), i32(3)))
-        column = builder.add(builder.shl(inner, i32(1)), builder.and_(index, i32(1)))
-        return _of_a(emitter, form, a, row, step), _of_b(emitter, form, b, step, column)
-
-    return term
-
-
-def _of_a(emitter: Services, form: _Form, shown: ir.Value, row: ir.Value, step: ir.Value) -> ir.Value:
-    """A[row][step]: a register holds neighbours of a row; the lane's next register those eight rows below, if any."""
-    b, parts = emitter.builder, form.a.parts
-    span = i32(4 * parts)
-    owner = b.add(b.shl(b.and_(row, i32(7)), i32(2)), b.udiv(b.urem(step, span), i32(parts)))
-    halves = form.rows // 8
-    number = b.add(b.lshr(row, i32(3)), b.mul(b.udiv(step, span), i32(halves)))
-    register = b.add(b.mul(owner, i32(form.a_registers)), number)
-    return form.a.load(emitter, shown, register, b.urem(step, i32(parts)))
-
-
-def _of_b(emitter: Services, form: _Form, shown: ir.Value, step: ir.Value, column: ir.Value) -> ir.Value:
-    b, parts = emitter.builder, form.b.parts
-    span = i32(4 * parts)
-    owner = b.add(b.shl(column, i32(2)), b.udiv(b.urem(step, span), i32(parts)))
-    register = b.add(b.mul(owner, i32(form.b_registers)), b.udiv(step, span))
-    return form.b.load(emitter, shown, register, b.urem(step, i32(parts)))
 
 
 TABLE = {"mma": _mma}

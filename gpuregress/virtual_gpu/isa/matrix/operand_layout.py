@@ -29,7 +29,7 @@ from gpuregress.virtual_gpu.builder.structured import (
 from gpuregress.virtual_gpu.builder.threads import LAYOUT, WARP, lane, warp
 from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import BF16, E4M3, E5M2, F16, widen_to_double
 from gpuregress.virtual_gpu.ptx.modifiers import BITS, unsupported
-from gpuregress.virtual_gpu.ptx.tree import Instruction, Operand, Register, Sink, elements
+from gpuregress.virtual_gpu.ptx.tree import Instruction, Operand, Register, Sink
 from gpuregress.virtual_gpu.runtime.machine_layout import AREA
 
 # --- elements ---------------------------------------------------------------------------------------------------------
@@ -55,12 +55,6 @@ class MatrixElement(Record):
     def parts(self) -> int:
         """Elements of a register."""
         return self.register // self.bits
-
-    def load(self, emit: Emit, shown: ir.Value, register: ir.Value, part: ir.Value) -> ir.Value:
-        """Load part `part` (i32) of register `register` (i32) from an array of registers: f64 or i64."""
-        b = emit.builder
-        index = b.add(b.mul(register, i32(self.parts)), part)
-        return self.widened(emit, self.load_bits(emit, shown, index))
 
     def load_bits(self, emit: Emit, shown: ir.Value, index: ir.Value) -> ir.Value:
         """Load the bits of element `index` (i32) of an array."""
@@ -397,14 +391,41 @@ def meet(emitter: Services, operation: int, value: ir.Value | None = None) -> No
     emitter.wait(WARP)
 
 
-def show_factors(emitter: Services, kind: MatrixElement, left: Operand, right: Operand) -> tuple[ir.Value, ir.Value]:
-    """Write this lane's A and B to the area, and wait for the other lanes; return where all of A and of B are."""
-    type_name = f"b{kind.register}"
-    middle = show(emitter, 0, [emitter.read(item, type_name) for item in elements(left)])
-    show(emitter, middle, [emitter.read(item, type_name) for item in elements(right)])
+def compute_once(emitter: Services, end: int, multiply: Callable[[ir.Value], None]) -> ir.Value:
+    """Wait for the other lanes, and let the one that comes first compute what all of them need.
+
+    Args:
+        emitter: the function being lowered.
+        end: where the area ends that the lanes have written.
+        multiply: builds the computation, given the area.
+
+    Returns:
+        the area.
+    """
+    b = emitter.builder
+    b.store(i32(0), at(b, area(emitter), end), align=4)
     meet(emitter, MULTIPLY)
-    shown = area(emitter)
-    return shown, at(emitter.builder, shown, middle)
+    b, shown = emitter.builder, area(emitter)
+    is_computed = at(b, shown, end)
+    compute, after = b.append_basic_block("multiply"), b.append_basic_block("multiplied")
+    b.cbranch(b.icmp_unsigned("==", b.load(is_computed, typ=I32, align=4), i32(0)), compute, after)
+    b.position_at_end(compute)
+    multiply(shown)
+    b = emitter.builder
+    b.store(i32(1), is_computed, align=4)
+    b.branch(after)
+    b.position_at_end(after)
+    return shown
+
+
+def load_own(emitter: Services, shown: ir.Value, start: int, registers: Sequence[Operand], bits: int) -> None:
+    """Load this lane's registers from the area, where those of the first lane begin at byte `start`."""
+    b, step = emitter.builder, bits // 8
+    distance = b.zext(b.mul(own_lane(emitter), i32(step * len(registers))), I64)
+    own = at(b, shown, b.add(i64(start), distance))
+    for number, register in enumerate(registers):
+        value = b.load(at(b, own, step * number), typ=ir.IntType(bits), align=step)
+        emitter.write(register, value, f"b{bits}")
 
 
 def context_rows(emitter: Services, operands: Iterable[Operand]) -> list[int]:

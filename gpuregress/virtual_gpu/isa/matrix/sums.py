@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TypeAlias
 
 from llvmlite import ir
 
 from gpuregress.gpu.architectures import ARCHITECTURES, TensorCore
 from gpuregress.gpu.records import Record
-from gpuregress.virtual_gpu.builder.emit import Emit
 from gpuregress.virtual_gpu.builder.services import Services, subroutine_body
 from gpuregress.virtual_gpu.builder.structured import (
     F32,
     F64,
     I1,
-    I8,
     I32,
     I64,
     Cell,
     at,
+    convert,
     copy_memory,
     counted,
     element,
@@ -43,79 +41,6 @@ from gpuregress.virtual_gpu.isa.arithmetic.ieee754 import (
 )
 from gpuregress.virtual_gpu.isa.matrix.operand_layout import Fragment, Sparsity, StoredRows, each
 from gpuregress.virtual_gpu.ptx.modifiers import unsupported
-
-# --- dot products -----------------------------------------------------------------------------------------------------
-
-
-_VALUES = {"f64": F64, "s32": I32}
-
-Term: TypeAlias = Callable[..., tuple[ir.Value, ir.Value]]
-"""Given a step (i32) and what it needs besides: the two factors of a product, each an f64 or i64."""
-
-
-def started(emit: Emit, result: str, addend: ir.Value) -> ir.Value:
-    """The initial value of a sum: C as f64 or i64."""
-    if result == "s32":
-        addend = emit.builder.sext(addend, I64)
-    return addend
-
-
-def added(emit: Emit, result: str, total: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
-    """One step of a sum: `total + x * y`."""
-    b = emit.builder
-    if result == "s32":
-        return b.add(total, b.mul(x, y))
-    return propagate(emit, emit.intrinsic("llvm.fma.f64", F64, x, y, total), y, total, x)
-
-
-class DotProduct(Record):
-    """The code of an element of D, in a subroutine: kernels hold thousands of mma with eight elements a lane.
-
-    Attributes:
-        name: of all that the code depends on besides `result` and `limited`.
-        depth: products.
-        result: the type of D and of C, `s32` or `f64`.
-        term: given a step (i32) and the arguments after the first, the two factors; built once for each name.
-        limited: where the sum does not fit it stops at the ends of the range.
-    """
-
-    name: str
-    depth: int
-    result: str
-    term: Term
-    limited: bool
-
-    def compute(self, emitter: Services, *arguments: ir.Value) -> ir.Value:
-        """Call the subroutine with the element of C and what `term` needs."""
-        result = self.result
-
-        def build(builder: ir.IRBuilder, given: tuple[ir.Value, ...]) -> ir.Value:
-            with subroutine_body(emitter, builder):
-                total = Cell(builder, started(emitter, result, given[0]))
-                with counted(builder, i32(self.depth)) as step:
-                    total.set(added(emitter, result, total.get(), *self.term(step, *given[1:])))
-                return finished(emitter, result, total.get(), limited=self.limited)
-
-        parameters = tuple(value.type for value in arguments)
-        name = f"{self.name}.{result}"
-        if self.limited:
-            name += ".limited"
-        return emitter.builder.call(
-            private_function(emitter.module, name, _VALUES[result], parameters, build), arguments
-        )
-
-
-def finished(emit: Emit, result: str, total: ir.Value, *, limited: bool) -> ir.Value:
-    """The sum in the result's type; saturated if `limited`."""
-    b = emit.builder
-    if result == "f64":
-        return total
-    if limited:
-        low, high = ir.Constant(I64, -(1 << 31)), ir.Constant(I64, (1 << 31) - 1)
-        total = b.select(b.icmp_signed("<", total, low), low, total)
-        total = b.select(b.icmp_signed(">", total, high), high, total)
-    return b.trunc(total, I32)
-
 
 # --- fused sums -------------------------------------------------------------------------------------------------------
 # Fused sums of a tensor core, bit for bit: aligned, truncated, added exactly and rounded once.
@@ -529,18 +454,19 @@ def _behind(b: ir.IRBuilder, first: int, step: ir.Value) -> ir.Value:
     return b.add(step, i32(first))
 
 
-# --- sums of whole numbers --------------------------------------------------------------------------------------------
-# Sums of integer products of a warp's tile: exact, with the columns of a row side by side in vectors.
+# --- exact sums -------------------------------------------------------------------------------------------------------
+# Sums of products of a warp's tile by ordinary arithmetic, of integers and of doubles.
 #
-# Single bits are words of 32: the product is the number of bits that both words have. An overflow wraps, or stops at
-# the ends of the range (`.satfinite`).
+# Integers have the columns of a row side by side in vectors. Single bits are words of 32: the product is the number of
+# bits that both words have. An overflow wraps, or stops at the ends of the range (`.satfinite`). Doubles are added one
+# after the other, each with one rounding.
 
 
 _VECTOR = ir.VectorType(I32, _COLUMNS)
 
 
-class IntegerTile(Record):
-    """A warp's product D = A B + C of integers.
+class ExactTile(Record):
+    """A warp's product D = A B + C of integers, or of doubles.
 
     Attributes:
         name: of the form, for its subroutine.
@@ -568,17 +494,64 @@ class IntegerTile(Record):
         name = f"{self.name}.limited" if self.limited else self.name
         emitter.builder.call(private_function(emitter.module, name, None, (shown.type,), build), [shown])
 
+    @property
+    def _type(self) -> ir.Type:
+        return F64 if self.c.kind.name == "f64" else I32
+
     def _build(self, emitter: Services, shown: ir.Value) -> None:
-        b = emitter.builder
+        b, type_ = emitter.builder, self._type
         m, n, k = self.shape
         depth = k if self.sparsity is None else k // 2
         x = self._decoded(emitter, self.a, shown, m * depth)
         y = self._decoded(emitter, self.b, at(b, shown, self.a.bytes), k * n)
         start_c = at(b, shown, self.a.bytes + self.b.bytes)
         total = self._decoded(emitter, self.c, start_c, m * n)
-        places = None
-        if self.sparsity is not None:
-            places = self.sparsity.places(b, at(b, start_c, self.c.bytes), m, depth)
+        if type_ == F64:
+            self._add_doubles(emitter, x, y, total)
+        else:
+            places = None
+            if self.sparsity is not None:
+                places = self.sparsity.places(b, at(b, start_c, self.c.bytes), m, depth)
+            self._add_integers(emitter, x, y, total, places)
+
+        def write(index: ir.Value, position: ir.Value) -> None:
+            value = b.load(element(b, total, position, type_), typ=type_)
+            b.store(value, element(b, start_c, index, type_), align=self.c.kind.bits // 8)
+
+        self.c.visit(b, write)
+
+    def _decoded(self, emitter: Services, source: Fragment | StoredRows, base: ir.Value, count: int) -> ir.Value:
+        b, kind, type_ = emitter.builder, source.kind, self._type
+        matrix = entry_alloca(b.function, ir.ArrayType(type_, count), align=64)
+
+        def decode(index: ir.Value, position: ir.Value) -> None:
+            bits = kind.load_bits(emitter, base, index)
+            value = convert(b, bits, type_, signed=kind.name.startswith("s"))
+            b.store(value, element(b, matrix, position, type_))
+
+        source.visit(b, decode)
+        return matrix
+
+    def _add_doubles(self, emitter: Services, x: ir.Value, y: ir.Value, total: ir.Value) -> None:
+        """Add the products to C, in the order of the depth."""
+        b = emitter.builder
+        m, n, k = self.shape
+        with counted(b, i32(m)) as row, counted(b, i32(n)) as column:
+            own = element(b, total, b.add(b.mul(row, i32(n)), column), F64)
+            with counted(b, i32(k)) as step:
+                left = b.load(element(b, x, b.add(b.mul(row, i32(k)), step), F64), typ=F64)
+                right = b.load(element(b, y, b.add(b.mul(step, i32(n)), column), F64), typ=F64)
+                before = b.load(own, typ=F64)
+                after = emitter.intrinsic("llvm.fma.f64", F64, left, right, before)
+                b.store(propagate(emitter, after, right, before, left), own)
+
+    def _add_integers(
+        self, emitter: Services, x: ir.Value, y: ir.Value, total: ir.Value, places: ir.Value | None
+    ) -> None:
+        """Add the products to C; `places` has the rows of B that the elements of a sparse A meet."""
+        b = emitter.builder
+        m, n, k = self.shape
+        depth = k if self.sparsity is None else k // 2
         with counted(b, i32(m)) as row, counted(b, i32(n // _COLUMNS)) as group:
             column = b.mul(group, i32(_COLUMNS))
             own = element(b, total, b.add(b.mul(row, i32(n)), column), I32)
@@ -593,24 +566,6 @@ class IntegerTile(Record):
                 products.add(self._product(emitter, left, right))
             addend = b.load(own, typ=_VECTOR, align=32)
             b.store(self._sum(emitter, products.get(), addend), own, align=32)
-
-        def write(index: ir.Value, position: ir.Value) -> None:
-            b.store(b.load(element(b, total, position, I32), typ=I32), element(b, start_c, index, I32), align=4)
-
-        self.c.visit(b, write)
-
-    def _decoded(self, emitter: Services, source: Fragment | StoredRows, base: ir.Value, count: int) -> ir.Value:
-        b, kind = emitter.builder, source.kind
-        matrix = entry_alloca(b.function, ir.ArrayType(I32, count), align=64)
-
-        def decode(index: ir.Value, position: ir.Value) -> None:
-            bits = kind.load_bits(emitter, base, index)
-            if bits.type == I8:
-                bits = b.sext(bits, I32) if kind.name == "s8" else b.zext(bits, I32)
-            b.store(bits, element(b, matrix, position, I32))
-
-        source.visit(b, decode)
-        return matrix
 
     def _product(self, emitter: Services, left: ir.Value, right: ir.Value) -> ir.Value:
         b = emitter.builder

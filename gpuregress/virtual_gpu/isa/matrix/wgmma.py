@@ -11,7 +11,6 @@ from gpuregress.virtual_gpu.builder.services import Services
 from gpuregress.virtual_gpu.builder.structured import (
     I1,
     I16,
-    I32,
     I64,
     POINTER,
     Build,
@@ -31,22 +30,20 @@ from gpuregress.virtual_gpu.checks.matrix_and_texel_notes import (
     row_check,
 )
 from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
-    MULTIPLY,
     Fragment,
     MatrixElement,
     Sparsity,
     StoredRows,
-    area,
+    compute_once,
     element_of,
-    meet,
-    own_lane,
+    load_own,
     place_of_a,
     place_of_sums,
     selector_error,
     show,
     types_error,
 )
-from gpuregress.virtual_gpu.isa.matrix.sums import NARROW_WGMMA, ORDINARY, IntegerTile, Tile
+from gpuregress.virtual_gpu.isa.matrix.sums import NARROW_WGMMA, ORDINARY, ExactTile, Tile
 from gpuregress.virtual_gpu.ptx.modifiers import unsupported
 from gpuregress.virtual_gpu.ptx.tree import Instruction, Integer, Operand, Symbol, Vector, elements
 from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_REACH, FAULT_RESULT, FAULT_WARPGROUP, SHARED_WINDOW
@@ -346,40 +343,27 @@ def _mma_async(emitter: Services, instruction: Instruction) -> None:
     end = show(emitter, start, words)
     if form.sparsity is not None:
         end = show(emitter, end, [emitter.read(instruction.operands[3], "b32")])
-    builder = emitter.builder
-    builder.store(i32(0), at(builder, area(emitter), end), align=4)
     _check_warpgroup(emitter, instruction)
     _check_reach(emitter, instruction)
-    meet(emitter, MULTIPLY)
-    builder, shown = emitter.builder, area(emitter)
-    is_computed = at(builder, shown, end)
-    compute, after = builder.append_basic_block("multiply"), builder.append_basic_block("multiplied")
-    todo = builder.icmp_unsigned("==", builder.load(is_computed, typ=I32, align=4), i32(0))
-    builder.cbranch(todo, compute, after)
-    builder.position_at_end(compute)
-    if not form.a_in_registers:
-        rows = DescribedMatrix(_ROWS, _ROW_BYTES, form.a_transposed)
-        warp = builder.and_(_warp(emitter), i32(3))
-        _copy(emitter, instruction, rows, left, shown, builder.mul(warp, i32(_ROWS)))
-    columns = DescribedMatrix(form.columns, b.bytes // form.columns, form.b_transposed)
-    _copy(emitter, instruction, columns, right, at(emitter.builder, shown, a.bytes), i32(0))
-    note_product(emitter, instruction, _read_site(emitter, instruction))
-    _tile(form, a, b, c).compute(emitter, shown)
-    builder = emitter.builder
-    builder.store(i32(1), is_computed, align=4)
-    builder.branch(after)
-    builder.position_at_end(after)
-    registers = elements(target)
-    own = at(builder, shown, builder.add(i64(start), builder.zext(
-        builder.mul(own_lane(emitter), i32(4 * len(registers))), I64)))  # fmt: skip
-    for number, register in enumerate(registers):
-        emitter.write(register, builder.load(at(builder, own, 4 * number), typ=I32, align=4), "b32")
+
+    def multiply(shown: ir.Value) -> None:
+        if not form.a_in_registers:
+            rows = DescribedMatrix(_ROWS, _ROW_BYTES, form.a_transposed)
+            warp = emitter.builder.and_(_warp(emitter), i32(3))
+            _copy(emitter, instruction, rows, left, shown, emitter.builder.mul(warp, i32(_ROWS)))
+        columns = DescribedMatrix(form.columns, b.bytes // form.columns, form.b_transposed)
+        _copy(emitter, instruction, columns, right, at(emitter.builder, shown, a.bytes), i32(0))
+        note_product(emitter, instruction, _read_site(emitter, instruction))
+        _tile(form, a, b, c).compute(emitter, shown)
+
+    shown = compute_once(emitter, end, multiply)
+    load_own(emitter, shown, start, elements(target), 32)
 
 
-def _tile(form: _Form, a: Fragment | StoredRows, b: StoredRows, c: Fragment) -> Tile | IntegerTile:
+def _tile(form: _Form, a: Fragment | StoredRows, b: StoredRows, c: Fragment) -> Tile | ExactTile:
     shape = (_ROWS, form.columns, form.depth)
     if form.result == "s32":
-        return IntegerTile(name=form.name, shape=shape, a=a, b=b, c=c, limited=form.limited, sparsity=form.sparsity)
+        return ExactTile(name=form.name, shape=shape, a=a, b=b, c=c, limited=form.limited, sparsity=form.sparsity)
     rule = NARROW_WGMMA if form.a.bits == 8 else ORDINARY
     return Tile(
         name=form.name,

@@ -29,6 +29,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Vector,
     code_line,
     elements,
+    instruction_at,
 )
 
 _COMMITTED, _DONE, _NEXT = "%wgmma.committed", "%wgmma.done", "%wgmma.next"
@@ -207,7 +208,7 @@ class _Checked:
         assert isinstance(statement, Instruction | Call)
         mnemonic = statement.mnemonic if isinstance(statement, Instruction) else "call"
         described = (Symbol(name), Symbol(mnemonic), Symbol(origin))
-        return _like(statement, "wgmma", ("check",), (Register(f"{_STAMP}{name}"), Register(_DONE), *described))
+        return instruction_at(statement, "wgmma", ("check",), Register(f"{_STAMP}{name}"), Register(_DONE), *described)
 
     def _counts(self, statement: Statement) -> list[Statement]:
         """The instructions after a statement: counted groups, and the group of each register that it sets."""
@@ -215,28 +216,21 @@ class _Checked:
             return []
         committed, done, following = (Register(name) for name in (_COMMITTED, _DONE, _NEXT))
         if _is(statement, "commit_group"):
-            return [_like(statement, "add", ("s32",), (committed, committed, Integer(1)))]
+            return [instruction_at(statement, "add", ("s32",), committed, committed, Integer(1))]
         if _is(statement, "wait_group"):
             most = Integer(_group_count(statement))
-            sub = _like(statement, "sub", ("s32",), (following, committed, most))
-            return [sub, _like(statement, "max", ("s32",), (done, done, following))]
+            sub = instruction_at(statement, "sub", ("s32",), following, committed, most)
+            return [sub, instruction_at(statement, "max", ("s32",), done, done, following)]
         named = [name for name in effects.sets(statement) if name in self._followed]
         value: Operand = Integer(0)
         added: list[Statement] = []
         if named and _is(statement, "mma_async"):
-            added = [_like(statement, "add", ("s32",), (following, committed, Integer(1)))]
+            added = [instruction_at(statement, "add", ("s32",), following, committed, Integer(1))]
             value = following
         elif named and (sources := [Register(f"{_STAMP}{name}") for name in _copied(statement)]):
             value = following
-            added = [_like(statement, "mov", ("s32",), (following, sources[0]))]
-            added += [_like(statement, "max", ("s32",), (following, following, item)) for item in sources[1:]]
-        return added + [_like(statement, "mov", ("s32",), (Register(f"{_STAMP}{name}"), value)) for name in named]
-
-
-def _like(
-    statement: Instruction | Call, opcode: str, modifiers: tuple[str, ...], operands: tuple[Operand, ...]
-) -> Instruction:
-    """An instruction with the guard and the place of another one."""
-    return Instruction(
-        opcode, modifiers, operands, guard=statement.guard, ptx_line=statement.ptx_line, source=statement.source
-    )
+            added = [instruction_at(statement, "mov", ("s32",), following, sources[0])]
+            added += [instruction_at(statement, "max", ("s32",), following, following, item) for item in sources[1:]]
+        return added + [
+            instruction_at(statement, "mov", ("s32",), Register(f"{_STAMP}{name}"), value) for name in named
+        ]

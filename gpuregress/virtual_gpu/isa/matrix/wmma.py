@@ -32,15 +32,14 @@ from gpuregress.virtual_gpu.builder.structured import (
 )
 from gpuregress.virtual_gpu.checks.access_notes import AccessNote, epoch_of, rules
 from gpuregress.virtual_gpu.checks.shadow_cells import READ, CellAccess
-from gpuregress.virtual_gpu.isa.matrix.mma import multiply, read_sums, write_sums
+from gpuregress.virtual_gpu.isa.matrix.mma import multiply, multiply_exactly
 from gpuregress.virtual_gpu.isa.matrix.operand_layout import (
     Fragment,
     MatrixElement,
     element_of,
     own_lane,
-    show_factors,
 )
-from gpuregress.virtual_gpu.isa.matrix.sums import DotProduct, Term, Tile
+from gpuregress.virtual_gpu.isa.matrix.sums import ExactTile, Tile
 from gpuregress.virtual_gpu.isa.memory.load_store import (
     MemoryAccess,
     access_site,
@@ -227,58 +226,40 @@ def _store(emitter: Services, instruction: Instruction) -> None:
 def _accumulators(emitter: Services, kind: str, operand: Operand) -> list[ir.Value]:
     """A lane's elements of C, from registers of two if they are f16."""
     if kind != "f16":
-        return read_sums(emitter, kind, operand)
+        return [emitter.read(item, kind) for item in elements(operand)]
     b = emitter.builder
     words = [emitter.read(item, "b32") for item in elements(operand)]
     return [b.trunc(b.lshr(word, i32(16 * half)), I16) for word in words for half in (0, 1)]
 
 
 def _multiply(emitter: Services, instruction: Instruction) -> None:
-    target, left, right, addend = instruction.operands
+    _, left, right, addend = instruction.operands
     types = _types(instruction)
     result, sources = types[0], types[1:3] if len(types) == 4 else ["f16", "f16"]
     x, y = (element_of(name) for name in sources)
     shape = _shape(instruction)
     name = f"wmma.m{shape.m}n{shape.n}k{shape.k}.{x.name}.{y.name}"
-    if result not in ("f16", "f32"):
-        limited = "satfinite" in instruction.modifiers
-        product = DotProduct(name, shape.k, result, _term(emitter, (x, y), shape), limited)
-        shown = show_factors(emitter, x, left, right)
-        values = read_sums(emitter, types[-1], addend)
-        first = emitter.builder.mul(own_lane(emitter), i32(len(values)))
-        results = []
-        for index, start in enumerate(values):
-            element = emitter.builder.add(first, i32(index))
-            results.append(product.compute(emitter, start, *shown, element))
-        write_sums(emitter, result, target, results)
+    by_register = result in ("f16", "f32")
+    a, b, c = (
+        _fragment(kind, operand, shape.of(matrix), is_by_register=by_register)
+        for kind, operand, matrix in ((x, left, "a"), (y, right, "b"), (element_of(types[-1]), addend, "c"))
+    )
+    if by_register:
+        multiply(emitter, instruction, Tile(name, (shape.m, shape.n, shape.k), a=a, b=b, c=c, result=result))
         return
-    a, b = _fragment(x, left, shape.of("a")), _fragment(y, right, shape.of("b"))
-    c = _fragment(element_of(types[-1]), addend, shape.of("c"))
-    multiply(emitter, instruction, Tile(name=name, shape=(shape.m, shape.n, shape.k), a=a, b=b, c=c, result=result))
+    limited = "satfinite" in instruction.modifiers
+    tile = ExactTile(name, (shape.m, shape.n, shape.k), a=a, b=b, c=c, limited=limited)
+    multiply_exactly(emitter, instruction, tile)
 
 
-def _fragment(kind: MatrixElement, operand: Operand, shape: tuple[int, int]) -> Fragment:
+def _fragment(kind: MatrixElement, operand: Operand, shape: tuple[int, int], *, is_by_register: bool) -> Fragment:
     """A fragment in row-major order; further lanes hold the elements again that the matrix is too small for."""
     count = kind.parts * len(elements(operand))
 
     def place(b: ir.IRBuilder, lane: ir.Value, index: int) -> ir.Value:
         return b.urem(b.add(b.mul(lane, i32(count)), i32(index)), i32(shape[0] * shape[1]))
 
-    return Fragment(kind, count, place, is_by_register=True)
-
-
-def _term(emitter: Services, kinds: tuple[MatrixElement, MatrixElement], shape: _Shape) -> Term:
-    """The factors of one product of an element of D: from a row of A and a column of B."""
-    left, right = kinds
-
-    def term(step: ir.Value, a: ir.Value, b: ir.Value, linear: ir.Value) -> tuple[ir.Value, ir.Value]:
-        builder = emitter.builder
-        row, column = _position(builder, linear, (shape.m, shape.n))
-        x = left.load_bits(emitter, a, builder.add(builder.mul(row, i32(shape.k)), step))
-        y = right.load_bits(emitter, b, builder.add(builder.mul(step, i32(shape.n)), column))
-        return left.widened(emitter, x), right.widened(emitter, y)
-
-    return term
+    return Fragment(kind, count, place, is_by_register=is_by_register)
 
 
 _FORMS = {"load": _load, "store": _store, "mma": _multiply}

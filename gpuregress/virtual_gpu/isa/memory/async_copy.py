@@ -143,9 +143,6 @@ def _send(emitter: Services, instruction: Instruction, action: str) -> None:
     send(emitter, instruction, target, gate, values)
 
 
-_COPIES = {"membar": _fence, "fence": _fence, "cp": _cp, "discard": _fence, "st": _store, "red": _reduce}
-
-
 # --- fields of tensor maps --------------------------------------------------------------------------------------------
 # Tensor maps that a kernel makes: tensormap.replace and tensormap.cp_fenceproxy.
 #
@@ -226,5 +223,12 @@ def _field_value(emitter: Services, instruction: Instruction, name: str, operand
     return value
 
 
-_MAPS = {"tensormap": _tensormap}
-TABLE = {**_COPIES, **_MAPS}
+TABLE = {
+    "membar": _fence,
+    "fence": _fence,
+    "cp": _cp,
+    "discard": _fence,
+    "st": _store,
+    "red": _reduce,
+    "tensormap": _tensormap,
+}

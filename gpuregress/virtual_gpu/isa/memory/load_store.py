@@ -7,6 +7,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from gpuregress.gpu.records import Record, replace
+from gpuregress.virtual_gpu.analysis.effects import registers_read
 from gpuregress.virtual_gpu.analysis.pointers import Provenance
 from gpuregress.virtual_gpu.builder.address_resolution import field, set_field
 from gpuregress.virtual_gpu.builder.region_bounds import RegionBounds, local_region
@@ -29,7 +30,7 @@ from gpuregress.virtual_gpu.builder.structured import (
 from gpuregress.virtual_gpu.builder.threads import dimension, linear_thread
 from gpuregress.virtual_gpu.checks import local_notes
 from gpuregress.virtual_gpu.checks.access_notes import UNSHARED, AccessNote, flags_of, note_access
-from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, is_volatile_shared, registers_read, variable_of
+from gpuregress.virtual_gpu.checks.program_facts import commuting_kind, is_volatile_shared, variable_of
 from gpuregress.virtual_gpu.ptx.modifiers import byte_size, lanes, size, space_of, type_of, unsupported
 from gpuregress.virtual_gpu.ptx.tree import Address, Instruction, Integer, Operand, Register, Symbol, elements
 from gpuregress.virtual_gpu.runtime.machine_layout import EXCHANGE_ENTRIES, EXCHANGE_SHIFT, LOCAL_WINDOW, SHARED_WINDOW

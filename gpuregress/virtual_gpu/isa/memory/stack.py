@@ -20,6 +20,7 @@ from gpuregress.virtual_gpu.ptx.tree import (
     Statement,
     Symbol,
     Variable,
+    instruction_at,
 )
 from gpuregress.virtual_gpu.runtime.machine_layout import FAULT_STACK
 
@@ -45,9 +46,7 @@ def _with_stack(function: Function) -> Function:
     if not stack_instructions:
         return function
     first = stack_instructions[0]
-    body: list[Statement] = [
-        Instruction("mov", ("u64",), (_TOP, Symbol(_STACK)), ptx_line=first.ptx_line, source=first.source)
-    ]
+    body: list[Statement] = [replace(instruction_at(first, "mov", ("u64",), _TOP, Symbol(_STACK)), guard=None)]
     for item in function.statements:
         body += _expanded(item)
     registers = (RegisterDeclaration(_TOP.name, "u64"), RegisterDeclaration(_TAKEN.name, "u64"))
@@ -180,13 +179,11 @@ def _passing(item: Statement, lists: Collection[Operand | None], variadic: Mappi
         if isinstance(address, Address) and address.base in lists:
             item = replace(item, modifiers=("local", *item.modifiers[1:]))
     elif isinstance(item, Call) and arguments is not None:
-        target, line, source = _passed(item, variadic), item.ptx_line, item.source
+        target = _passed(item, variadic)
         start, fixed = arguments, item.arguments[:-1]
         if arguments == _NONE:
             start, fixed = Integer(0), item.arguments
-        yield Instruction("mov", ("u64",), (_ADDRESS, start), guard=item.guard, ptx_line=line, source=source)
-        yield Instruction(
-            "st", ("param", "u64"), (Address(target), _ADDRESS), guard=item.guard, ptx_line=line, source=source
-        )
+        yield instruction_at(item, "mov", ("u64",), _ADDRESS, start)
+        yield instruction_at(item, "st", ("param", "u64"), Address(target), _ADDRESS)
         item = replace(item, arguments=(*fixed, target))
     yield item

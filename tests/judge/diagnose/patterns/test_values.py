@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpuregress.gpu.records import replace
-from gpuregress.judge import diagnose
+from gpuregress.judge.diagnose import pattern_table
 from tests.judge.diagnose.planted import evidence, findings, first, noise
 
 
@@ -37,7 +37,7 @@ def test_rounding_at_the_scale_of_the_buffer() -> None:
     full = evidence(e, a)
     at = np.flatnonzero(np.isin(full.indices, broken))
     rows = replace(full, indices=full.indices[at], expected=full.expected[at], actual=full.actual[at])
-    assert [one.pattern for one in diagnose.diagnose(rows)] == ["rounding"]
+    assert [one.pattern for one in pattern_table.diagnose(rows)] == ["rounding"]
     half = terms[:, :512].sum(axis=1)
     assert "rounding" not in findings(e, half)
     small = np.where(np.arange(400) % 2, np.float32(1e6), np.abs(e) * np.float32(1e-4))

@@ -11,13 +11,12 @@ from gpuregress.foundation.errors import UsageError
 from gpuregress.gpu.records import replace
 from gpuregress.report.messages.installation import night_command
 from gpuregress.store.project import Project
-from gpuregress.store.settings import Settings
+from gpuregress.store.settings import SettingsSpec
 from tests.report.messages.installation.nights import NIGHT
 
 
 def project(root: Path, **settings: object) -> Project:
-    chosen = Settings(**settings)  # type: ignore[arg-type]  # keyword by keyword
-    return Project(root, root / "configs", root / "baselines", root / "runs", chosen)
+    return Project(root, root / "configs", root / "baselines", root / "runs", SettingsSpec.of(settings))
 
 
 def test_the_environment_of_this_process_is_carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +43,7 @@ def test_no_secret_is_carried_whatever_its_name(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_night_that_mails_tells(tmp_path: Path) -> None:
-    assert night_command.of_project(project(tmp_path, mail=("root",)), (), (2, 0)).tells
+    assert night_command.of_project(project(tmp_path, notify="root"), (), (2, 0)).tells
 
 
 def test_the_repository_is_found_above(tmp_path: Path) -> None:
