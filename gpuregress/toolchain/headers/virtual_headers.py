@@ -41,7 +41,8 @@ _MATH = """\
 #endif
 """
 
-# As nvcc defines them, whose host compiler runs on Linux: headers of projects ask for them. `__typeof__` is left out:
+# As nvcc defines them, whose host compiler runs on Linux: headers of projects ask for them. C++17 has no `register`; sources for C++14, which
+# nothing else tells apart, may have it. `__typeof__` is left out:
 # `decltype` of an lvalue is a reference, so that a copy would become an alias. Lambdas are compiled as
 # with --extended-lambda.
 _SYSTEM = """\
@@ -56,6 +57,7 @@ _SYSTEM = """\
 #ifndef __CUDACC_EXTENDED_LAMBDA__
 #define __CUDACC_EXTENDED_LAMBDA__ 1
 #endif
+#define register
 #define __asm asm
 #define __asm__ asm
 #define __volatile volatile

@@ -63,6 +63,7 @@ def test_cudas_header_brings_what_it_brings_to_nvcc(write: Write) -> None:
         "ssize_t i = -1; x[0] = i + sizeof(off_t) + sizeof(u_int16_t);",
         'int l; __asm__ __volatile__("mov.u32 %0, %%laneid;" : "=r"(l)); __asm("" ::: "memory"); x[0] = l;',
         "__extension__ __signed__ char c = -1; const __volatile int v = 2; x[0] = c + v + __alignof(int);",
+        "for (register int i = 0; i < 4; i++) x[i] = i;",
         "static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__); x[0] = __CHAR_BIT__ * __SIZEOF_POINTER__;",
     ],
 )
