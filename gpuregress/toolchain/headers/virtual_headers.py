@@ -41,9 +41,9 @@ _MATH = """\
 #endif
 """
 
-# As nvcc defines them, whose host compiler runs on Linux: headers of projects ask for them. C++17 has no `register`, and
-# a source for C++14 may. `__typeof__` is left out: `decltype` of an lvalue is a reference, so that a copy would become an
-# alias. Lambdas are compiled as with --extended-lambda.
+# As nvcc defines them, whose host compiler runs on Linux: headers of projects ask for them. C++17 has no `register`,
+# and a source for C++14 may. `__typeof__` is left out: `decltype` of an lvalue is a reference, so that a copy would
+# become an alias. Lambdas are compiled as with --extended-lambda.
 _SYSTEM = """\
 #ifndef __linux__
 #define __linux__ 1
