@@ -72,17 +72,12 @@ def _same(contents: records.Buffer) -> records.Fill:
 
 def _buffer(scope: Scope, name: str, item: BufferSpec, fill: records.Fill | None) -> records.Buffer | None:
     key: Key = ("buffers", name)
-    shape = complete(
-        [
-            scope.whole(value, (*key, "shape", axis), low=1, high=MAX_ELEMENTS, what="elements")
-            for axis, value in enumerate(item.shape)
-        ]
-    )
+    shape = scope.wholes(item.shape, (*key, "shape"), low=1, high=MAX_ELEMENTS, what="elements")
     dtype = resolved_dtype(scope, item.dtype, (*key, "dtype"))
     symbol = scope.text(item.symbol, (*key, "symbol"), strict=True) if item.symbol else None
     if shape is None or dtype is None or (item.fill and fill is None) or (item.symbol and symbol is None):
         return None
-    buffer = records.Buffer(name, dtype, tuple(shape), fill, symbol)
+    buffer = records.Buffer(name, dtype, shape, fill, symbol)
     sampled = texture(scope, item.texture, buffer, key, surface=item.surface)
     if item.tensormap is not None and (item.texture is not None or item.surface):
         text = "a buffer is a texture, a surface or a tensor map: kernels are given one of them"

@@ -224,12 +224,11 @@ class _LaunchResolver:
 
     def _bounds(self, scope: Scope, dim: Sequence[float | str]) -> records.Argument | None:
         """Return the extents of a launch by Warp; they become its launch bounds when the kernel is compiled."""
-        extents: list[records.Argument] = []
-        for axis, text in enumerate(dim):
-            count = scope.whole(text, (*self.key, "dim", axis), low=1, high=MAX_GRID[0], what="threads")
-            if count is not None:
-                extents.append(number_argument("uint32", (count,)))
-        return records.Argument("struct", text=DIM, fields=tuple(extents)) if len(extents) == len(dim) else None
+        counts = scope.wholes(dim, (*self.key, "dim"), low=1, high=MAX_GRID[0], what="threads")
+        if counts is None:
+            return None
+        extents = tuple(number_argument("uint32", (count,)) for count in counts)
+        return records.Argument("struct", text=DIM, fields=extents)
 
     def _grid(self, scope: Scope) -> Dim3 | None:
         grid = self.launch.grid
@@ -254,14 +253,12 @@ class _LaunchResolver:
         key = (*self.key, "grid")
         assert grid.problem is not None
         size = scope.whole(grid.problem[axis], (*key, "problem", axis), low=1, what="the size")
-        divisors: list[int | None] = []
+        divisors: tuple[int, ...] | None = ()
         if axis < len(grid.divide):
-            for position, value in enumerate(grid.divide[axis]):
-                divisors.append(scope.whole(value, (*key, "divide", axis, position), low=1, what="a divisor"))
-        valid_divisors = complete(divisors)
-        if size is None or valid_divisors is None:
+            divisors = scope.wholes(grid.divide[axis], (*key, "divide", axis), low=1, what="a divisor")
+        if size is None or divisors is None:
             return None
-        return -(-size // math.prod(valid_divisors))
+        return -(-size // math.prod(divisors))
 
     def _swap(self, scope: Scope) -> tuple[tuple[str, str], ...]:
         pairs = []

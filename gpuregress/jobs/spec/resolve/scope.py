@@ -144,6 +144,15 @@ class Scope(Record):
             return None
         return number
 
+    def wholes(
+        self, values: Sequence[float | str], key: Key, *, low: int, high: int | None = None, what: str
+    ) -> tuple[int, ...] | None:
+        """Evaluate the expressions of a list as `whole` does one; None if one is invalid."""
+        numbers = complete(
+            [self.whole(value, (*key, at), low=low, high=high, what=what) for at, value in enumerate(values)]
+        )
+        return None if numbers is None else tuple(numbers)
+
     def real(
         self, value: float | str, key: Key, *, low: float = -math.inf, above: bool = False, high: float = math.inf
     ) -> float | None:

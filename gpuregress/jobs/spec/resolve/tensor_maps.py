@@ -10,7 +10,7 @@ from gpuregress.foundation.document.reader import Key
 from gpuregress.gpu.descriptors import ELEMENT_SIZES, INTERLEAVES, SPANS, Im2col, TensorMap
 from gpuregress.jobs.spec.models.buffer import Im2colSpec, TensorMapSpec
 from gpuregress.jobs.spec.models.values import Expr
-from gpuregress.jobs.spec.resolve.scope import Scope, complete
+from gpuregress.jobs.spec.resolve.scope import Scope
 
 _OF_DTYPE = {name: name for name in ELEMENT_SIZES}
 _OF_DTYPE |= {"int8": "uint8", "int16": "uint16", "bool": "uint8", "float8_e4m3": "uint8", "float8_e5m2": "uint8"}
@@ -147,15 +147,11 @@ class _Resolver:
         if given is None:
             return None
         what = {"box": "a box", "shape": "an extent"}.get(name, "a step")
-        values = [
-            self.scope.whole(value, (*self.key, name, axis), low=low, high=high, what=what)
-            for axis, value in enumerate(given)
-        ]
-        if len(values) != rank:
-            self._error(name, f"has {len(values)} numbers and the tensor {rank} axes, slowest first")
+        numbers = self.scope.wholes(given, (*self.key, name), low=low, high=high, what=what)
+        if len(given) != rank:
+            self._error(name, f"has {len(given)} numbers and the tensor {rank} axes, slowest first")
             return None
-        valid = complete(values)
-        return None if valid is None else tuple(valid)
+        return numbers
 
     def _strides(self, shape: tuple[int, ...], unit: int) -> tuple[int, ...] | None:
         rank = len(shape)
@@ -204,18 +200,14 @@ class _Resolver:
         """The offsets of a corner of the bounding box along each inner axis; None if they are wrong."""
         key = (*self.key, "im2col", name)
         low, high = _CORNERS[rank]
-        values = [
-            self.scope.whole(value, (*key, axis), low=low, high=high, what="a corner")
-            for axis, value in enumerate(given)
-        ]
+        numbers = self.scope.wholes(given, key, low=low, high=high, what="a corner")
         inner = rank - 2
-        if len(values) != inner:
+        if len(given) != inner:
             where = "between" if self.given.interleave == "none" else "behind"
-            text = f"has {len(values)} numbers; a tensor of {rank} axes has {inner} {where} n and c"
+            text = f"has {len(given)} numbers; a tensor of {rank} axes has {inner} {where} n and c"
             self.scope.error(key, text)
             return None
-        valid = complete(values)
-        return None if valid is None else tuple(valid)
+        return numbers
 
     def _check_inner(self, inner: int, size: int, type_: str) -> None:
         """Check the bytes of a box along its fastest axis."""
