@@ -497,6 +497,11 @@ def test_repeats_of_a_program_are_compared_with_its_first_run(suite: Workshop) -
     body(suite, f"{text}upload(np.ones(1 + len(runs)))", "repeat: 2\n")
     assert suite.call(*RUN).exit_code == 3
     assert "run 2 of the program left another alloc1" in cases(suite)[0]["reason"]
+    # As many elements, but six bytes are no float32.
+    (suite.root / "count").unlink()
+    body(suite, f"{text}upload(np.ones(6, np.uint8 if runs else np.float32))", "repeat: 2\ndtypes: {alloc1: float32}\n")
+    assert suite.call(*RUN).exit_code == 3
+    assert "run 2 of the program left another alloc1" in cases(suite)[0]["reason"]
     body(suite, "upload(np.ones(4))")
     assert suite.call(*RUN, "--repeat", "3").exit_code == 1
     assert cases(suite)[0]["verdict"] == "new"

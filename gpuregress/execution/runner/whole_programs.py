@@ -293,16 +293,12 @@ def _dumped(outcome: Outcome, task: Task, program: WholeProgram, folder: Path) -
 
 def _repeated(outcome: Outcome, task: Task, program: WholeProgram, number: int, folder: Path) -> Outcome:
     """The outcome of the runs so far, with a repeat that is compared with the first one."""
-    described = _described_all(folder, program)
-    odd = _odd_buffer(outcome.dumps, described)
-    if odd:
-        text = f"run {number} of the program left another {odd}, or none: its allocations are not the same each time"
-        return _error(outcome, UserCodeError(text))
-    digests, differing = _compared(outcome, task, described, f"repeat-{number}")
+    left = _left(folder, program)
+    digests, differing = _compared(outcome, task, left, f"repeat-{number}", f"run {number} of the program")
     classes: dict[str, Determinism] = dict.fromkeys(digests, "bitwise")
     for dump in outcome.dumps:
         if dump.buffer in differing:
-            arrays = reader.read(Path(dump.path)).array.reshape(-1), _array(described[dump.buffer])
+            arrays = reader.read(Path(dump.path)).array.reshape(-1), _array(left[dump.buffer])
             classes[dump.buffer] = determinism.classify(dtypes.parse(dump.dtype), arrays)
     facts = RunFacts(digests=digests, determinism=classes)
     return _with_run(outcome, FurtherRun("repeat", str(number), dumps=differing, facts=facts))
@@ -314,15 +310,16 @@ def _rescheduled(
     """The outcome of the runs so far, with one under another schedule, whose failure is a difference of the case."""
     if failed is not None and failed.observations.error == HarnessError.__name__:
         return failed
+    run = FurtherRun("schedule", schedule)
     if failed is not None:
         fault = f"{failed.fault.kind}: {failed.fault.message}" if failed.fault is not None else failed.message
-        return _with_run(outcome, FurtherRun("schedule", schedule, fault=fault))
-    described = _described_all(folder, program)
-    odd = _odd_buffer(outcome.dumps, described)
-    if odd:
-        return _with_run(outcome, FurtherRun("schedule", schedule, fault=f"the program left another {odd}, or none"))
-    digests, differing = _compared(outcome, task, described, f"schedule-{schedule.replace(':', '-')}")
-    return _with_run(outcome, FurtherRun("schedule", schedule, dumps=differing, facts=RunFacts(digests=digests)))
+        return _with_run(outcome, replace(run, fault=fault))
+    try:
+        name = f"schedule-{schedule.replace(':', '-')}"
+        digests, differing = _compared(outcome, task, _left(folder, program), name, "the program")
+    except UserCodeError as error:
+        return _with_run(outcome, replace(run, fault=str(error)))
+    return _with_run(outcome, replace(run, dumps=differing, facts=RunFacts(digests=digests)))
 
 
 def _with_run(outcome: Outcome, run: FurtherRun) -> Outcome:
@@ -330,35 +327,33 @@ def _with_run(outcome: Outcome, run: FurtherRun) -> Outcome:
 
 
 def _compared(
-    outcome: Outcome, task: Task, described: Mapping[str, Dump], name: str
+    outcome: Outcome, task: Task, left: Mapping[str, Dump], name: str, what: str
 ) -> tuple[dict[str, str], dict[str, Dump]]:
-    """The digests of the buffers of a further run, and the dumps of those that are not as in the first run."""
+    """The digests of the buffers of a further run, and the dumps of those that are not as in the first run.
+
+    Raises:
+        UserCodeError: it has a buffer in another layout, or one of both runs lacks it.
+    """
+    first = {dump.buffer: (dump.dtype, dump.shape) for dump in outcome.dumps}
+    now = {buffer: (dump.dtype, dump.shape) for buffer, dump in left.items()}
+    odd = [buffer for buffer in first | now if first.get(buffer) != now.get(buffer)]
+    if odd:
+        raise UserCodeError(f"{what} left another {odd[0]}, or none: its allocations are not the same each time")
     dumps = _folder_of(task, outcome.dumps).within(name)
     digests: dict[str, str] = {}
     differing: dict[str, Dump] = {}
     for dump in outcome.dumps:
-        array = _array(described[dump.buffer])
+        array = _array(left[dump.buffer])
         digests[dump.buffer] = writer.content_digest(array, dtypes.parse(dump.dtype))
         if digests[dump.buffer] != dump.digest:
             differing[dump.buffer] = dumps.write(dump.buffer, array, {})
     return digests, differing
 
 
-def _described_all(folder: Path, program: WholeProgram) -> dict[str, Dump]:
+def _left(folder: Path, program: WholeProgram) -> dict[str, Dump]:
     """Describe what a run has left, by buffer."""
     described = (_described(contents, folder, program) for contents in buffer_dumps.read(folder, program.dump))
     return {dump.buffer: dump for dump in described}
-
-
-def _odd_buffer(dumps: Sequence[Dump], described: dict[str, Dump]) -> str:
-    """The first buffer that another run has in another shape, or that one of both lacks; "" where there is none."""
-    first = {dump.buffer: dump for dump in dumps}
-    odd = [name for name, dump in (first | described).items() if _shape(first, name) != _shape(described, name)]
-    return odd[0] if odd else ""
-
-
-def _shape(dumps: Mapping[str, Dump], name: str) -> tuple[int, ...] | None:
-    return dumps[name].shape if name in dumps else None
 
 
 def _folder_of(task: Task, dumps: Sequence[Dump]) -> DumpFolder:
@@ -377,14 +372,14 @@ def _described(contents: BufferContents, folder: Path, program: WholeProgram) ->
     """Describe the contents of a buffer: bytes, where the job gives no type or another one than they can have."""
     path = folder / contents.contents
     size = path.stat().st_size
-    dtype = program.dtype_of(contents.buffer) or UNTYPED
-    if size % dtypes.parse(dtype).size:
-        dtype = UNTYPED
+    element = dtypes.parse(program.dtype_of(contents.buffer) or UNTYPED)
+    if size % element.size:
+        element = dtypes.parse(UNTYPED)
     return Dump(
         buffer=contents.buffer,
         path=str(path),
-        dtype=dtype,
-        shape=(size // dtypes.parse(dtype).size,),
+        dtype=element.name,
+        shape=(size // element.size,),
         digest="",
         text_digest="",
     )

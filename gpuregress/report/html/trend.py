@@ -20,6 +20,8 @@ _STEP = 14
 _BOX = {"left": 56, "width": 320, "height": 84}
 _CHARACTER = 8
 """Pixels of a character of a label, about."""
+_TIMES = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
+_COUNTS = (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
 
 
 def strip(past: Sequence[PastResult], run: str) -> Markup:
@@ -78,14 +80,14 @@ def charts(past: Sequence[PastResult], what: str, *, is_open: bool = False) -> M
     if len(seconds) < len(results):
         what_is_timed = "case"
         seconds = [result.seconds for result in results]
-    unit, scale = _unit(max(seconds))
-    quantity = Quantity("Times over runs", f"time of the {what_is_timed}", unit, [time * scale for time in seconds])
+    unit, scale = _unit(_TIMES, max(seconds))
+    quantity = Quantity("Times over runs", f"time of the {what_is_timed}", unit, [time / scale for time in seconds])
     text = _chart(results, quantity, what, is_open=is_open)
     counted = [result for result in results if result.instructions]
     if len(counted) < 3:
         return text
-    unit, scale = _count_unit(max(result.instructions or 0 for result in counted))
-    counts = [(result.instructions or 0) * scale for result in counted]
+    unit, scale = _unit(_COUNTS, max(result.instructions or 0 for result in counted))
+    counts = [(result.instructions or 0) / scale for result in counted]
     return text + _chart(counted, Quantity("Instructions over runs", "instructions", unit, counts), what, is_open=False)
 
 
@@ -149,21 +151,9 @@ def _revisions(results: Sequence[PastResult]) -> list[dict[str, Any]]:
     return revisions
 
 
-def _unit(longest: float) -> tuple[str, float]:
-    """The unit in which a time is written, and its number in a second."""
-    if longest >= 1:
-        return "s", 1.0
-    if longest >= 1e-3:
-        return "ms", 1e3
-    return "µs", 1e6
-
-
-def _count_unit(largest: float) -> tuple[str, float]:
-    """The unit in which a number of instructions is written, and its number in one."""
-    for unit, scale in (("G", 1e-9), ("M", 1e-6), ("k", 1e-3)):
-        if largest * scale >= 1:
-            return unit, scale
-    return "", 1.0
+def _unit(units: Sequence[tuple[str, float]], largest: float) -> tuple[str, float]:
+    """The unit in which values are written, and what it stands for: the last one for smaller values, too."""
+    return next((unit for unit in units if largest >= unit[1]), units[-1])
 
 
 def _day(result: PastResult) -> str:
