@@ -59,8 +59,10 @@ class KernelDraft:
         build: BuildOptions = NO_OPTIONS,
         known: KnownTypes = NOTHING,
         texts: Sequence[str] = (),
+        instances: Sequence[str] = (),
     ) -> None:
         self._declaration = declaration
+        self._instances = instances
         self._known = known
         self._types, self._kernel = instance or instantiate(declaration)
         folder = target.absolute().parent
@@ -76,12 +78,13 @@ class KernelDraft:
         if self._is_overloaded:
             self._kernel = declaration.signature(list(self._types.values()))
         self._compiled_kernel = compiled(source, self._kernel, build)
-        if self._compiled_kernel.problem:
+        needs = self._compiled_kernel.needs
+        if self._compiled_kernel.problem and needs == "any":
             self._guess_integers(source, build)
-        if self._compiled_kernel.problem:
+        if self._compiled_kernel.problem and needs != "nothing":
             self._guess_functors(source, build)
-        if self._compiled_kernel.problem:
-            self._qualify_arguments(source, build)
+            if self._compiled_kernel.problem:
+                self._qualify_arguments(source, build)
         self._named: list[tuple[str, CxxParameter]] = []
         for number, parameter in enumerate(declaration.parameters):
             argument = self._types.get(parameter.type, "")
@@ -133,7 +136,7 @@ class KernelDraft:
     def _try_arguments(self, arguments: Mapping[str, str], source: Path, build: BuildOptions) -> bool:
         """Take other template arguments where the kernel compiles with them; tell whether it does."""
         chosen = {**self._types, **arguments}
-        kernel = with_arguments(self._declaration.name, chosen)
+        kernel = with_arguments(self._declaration.name, chosen, self._declaration.template)
         if self._is_overloaded:
             kernel = self._declaration.signature(list(chosen.values()))
         compiled_kernel = compiled(source, kernel, build)
@@ -161,7 +164,7 @@ class KernelDraft:
         if not unknown or self._compiled_kernel.entry is None:
             return known
         plain = plain_kernels(self._texts[0])
-        compiled_types = types.of_kernel(source, build, self._kernel, plain)
+        compiled_types = types.of_kernel(source, build, self._kernel, [*plain, *self._instances])
         more = {}
         for number, (name, layout) in enumerate(zip(names, compiled_types, strict=False)):
             if name in unknown and layout.kind == "class":
@@ -527,14 +530,29 @@ def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
         kind, _, default = (part.strip() for part in text.partition("="))
         name = kind.rpartition(" ")[2]
         chosen[name] = default_argument(default, chosen) or guessed_argument(kind)
-    return chosen, with_arguments(declaration.name, chosen)
+    return chosen, with_arguments(declaration.name, chosen, declaration.template)
 
 
-def with_arguments(kernel: str, arguments: Mapping[str, str]) -> str:
-    """Return the name of a kernel with its template arguments, of which it may have none."""
-    if not arguments:
+def with_arguments(kernel: str, arguments: Mapping[str, str], template: Sequence[str]) -> str:
+    """Return the name of a kernel with its template arguments, of which it may have none.
+
+    The last ones are left out if they are defaults that depend on others: their names may be those of a namespace.
+
+    Args:
+        kernel: its name.
+        arguments: by the names of the parameters.
+        template: the template's parameters as they are declared.
+    """
+    given = list(arguments.items())
+    for text in reversed(template):
+        default = text.partition("=")[2].strip()
+        value = default_argument(default, arguments)
+        if value == default or not given or given[-1][1] != value:
+            break
+        given.pop()
+    if not given:
         return kernel
-    return f"{kernel}<{', '.join(arguments.values())}>"
+    return f"{kernel}<{', '.join(value for _, value in given)}>"
 
 
 def default_argument(text: str, chosen: Mapping[str, str]) -> str:
