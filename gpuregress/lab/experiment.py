@@ -23,7 +23,6 @@ from gpuregress.store.project import Project
 from gpuregress.toolchain import cache
 
 R = TypeVar("R", bound=Record)
-_LONGEST_PATH = 4096
 
 
 class RunOptions(Record):
@@ -138,7 +137,8 @@ def named_files(record: Any) -> Iterator[Path]:
     if isinstance(record, list):
         for item in record:
             yield from named_files(item)
-    elif isinstance(record, str) and record.startswith("/") and len(record) <= _LONGEST_PATH:
+    elif isinstance(record, str) and record.startswith("/"):
         for text in (record, record.rpartition(":")[0]):
-            if text and Path(text).is_file():
-                yield Path(text)
+            with contextlib.suppress(OSError):  # it is too long for the name of a file
+                if text and Path(text).is_file():
+                    yield Path(text)
