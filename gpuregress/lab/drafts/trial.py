@@ -27,7 +27,7 @@ _ROUND_S = 8.0
 MOST_BYTES = 2**30
 """Of a job's buffers in its first run."""
 _TRIAL_S = 3.0
-_ALL_TRIALS_S = 8.0
+_ALL_TRIALS_S = 12.0
 """After which no further trial begins."""
 _MOST_LONGER = 2.0
 """How much longer a case and the trials may take where the drafts took long, as on a slow machine."""
