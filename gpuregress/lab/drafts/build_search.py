@@ -47,6 +47,9 @@ _EXPORT = re.compile(
 """A macro before a class or function, as a header has them that a build generates for its libraries."""
 _BUILD_FILES = ("*.py", "*.cmake", "CMakeLists.txt", "*akefile*", "*.mk", "*.sh", "*.bzl", "BUILD*", "*.md", "*.ya*ml")
 _MOST_BUILD_FILES = 500
+_OF_GPU = re.compile(r"CUDA|GPU|NVCC", re.IGNORECASE)
+"""A macro that may choose the code for GPUs; others choose among processors."""
+_OF_COMPILER = re.compile(r"_|CUDA(?:RT)?_VERSION|NVCC|NDEBUG")
 _UNDEFINED = re.compile(r'error: (?:identifier|name) "(\w+)" is undefined')
 _CUDA_OPTION = re.compile(r"(?:[A-Z]\w*_)?(?:BUILD|ENABLE|HAS|HAVE|USE|WITH)_CUDA")
 """A macro that a build defines where it compiles sources in CUDA."""
@@ -409,9 +412,13 @@ class _Search:
         for name in _UNDEFINED.findall(message):
             macros[name] = None
             for text in texts:
-                macros.update(dict.fromkeys(_conditions_around(name, text)))
+                macros.update(dict.fromkeys(filter(_OF_GPU.search, _conditions_around(name, text))))
         for macro in macros:
-            if macro in self._options.defines or any(macro in text.macros for text in texts):
+            if (
+                _OF_COMPILER.match(macro)
+                or macro in self._options.defines
+                or any(macro in text.macros for text in texts)
+            ):
                 continue
             for path, content in self._build_files.items():
                 value = build_files.definition_in(content, macro)

@@ -178,7 +178,7 @@ def instance_of(declaration: Declaration, launch: SeenLaunch) -> tuple[dict[str,
         if kind.startswith("bool"):
             value = {"0": "false", "1": "true"}.get(value, value)
         chosen[name] = value
-    return chosen, with_arguments(declaration.name, chosen), guessed
+    return chosen, with_arguments(declaration.name, chosen, declaration.template), guessed
 
 
 def _deduced(declaration: Declaration, launch: SeenLaunch, name: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.document import yaml_writer
 from gpuregress.foundation.records import MemberLayout, TypeLayout
+from gpuregress.foundation.wording import free_name
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.plan import named_members
 from gpuregress.jobs.spec import expressions
@@ -135,7 +136,7 @@ class KernelDraft:
     def _try_arguments(self, arguments: Mapping[str, str], source: Path, build: BuildOptions) -> bool:
         """Take other template arguments where the kernel compiles with them; tell whether it does."""
         chosen = {**self._types, **arguments}
-        kernel = with_arguments(self._declaration.name, chosen)
+        kernel = with_arguments(self._declaration.name, chosen, self._declaration.template)
         if self._is_overloaded:
             kernel = self._declaration.signature(list(chosen.values()))
         compiled_kernel = compiled(source, kernel, build)
@@ -519,12 +520,7 @@ def valid_name(text: str, taken: Collection[str], suffix: str = "") -> str:
         plain = f"p{plain}"
     if suffix and plain in (*expressions.RESERVED, "null"):
         plain += suffix
-    name = plain
-    number = 2
-    while name in taken or name in expressions.RESERVED:
-        name = f"{plain}_{number}"
-        number += 1
-    return name
+    return free_name(plain, {*taken, *expressions.RESERVED})
 
 
 def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
@@ -534,14 +530,29 @@ def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:
         kind, _, default = (part.strip() for part in text.partition("="))
         name = kind.rpartition(" ")[2]
         chosen[name] = default_argument(default, chosen) or guessed_argument(kind)
-    return chosen, with_arguments(declaration.name, chosen)
+    return chosen, with_arguments(declaration.name, chosen, declaration.template)
 
 
-def with_arguments(kernel: str, arguments: Mapping[str, str]) -> str:
-    """Return the name of a kernel with its template arguments, of which it may have none."""
-    if not arguments:
+def with_arguments(kernel: str, arguments: Mapping[str, str], template: Sequence[str]) -> str:
+    """Return the name of a kernel with its template arguments, of which it may have none.
+
+    The last ones are left out if they are defaults that depend on others: their names may be those of a namespace.
+
+    Args:
+        kernel: its name.
+        arguments: by the names of the parameters.
+        template: the template's parameters as they are declared.
+    """
+    given = list(arguments.items())
+    for text in reversed(template):
+        default = text.partition("=")[2].strip()
+        value = default_argument(default, arguments)
+        if value == default or not given or given[-1][1] != value:
+            break
+        given.pop()
+    if not given:
         return kernel
-    return f"{kernel}<{', '.join(arguments.values())}>"
+    return f"{kernel}<{', '.join(value for _, value in given)}>"
 
 
 def default_argument(text: str, chosen: Mapping[str, str]) -> str:

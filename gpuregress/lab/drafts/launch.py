@@ -32,6 +32,9 @@ _ELEMENTS = 1024
 _GUESSED_BYTES = 4
 UNKNOWN_SIZE = "its size, which the host code does not give"
 """What a comment says of an array whose size is a guess."""
+_LONG_NAMES = 110
+_MOST_NAMES = 185
+"""Characters of the parameters in a case's name, which has at most 200: further ones have short names, then none."""
 _LONGEST_FORMULA = 400
 
 
@@ -201,7 +204,11 @@ class LaunchDraft(KernelDraft):
         for other, name in self._parameters.items():
             if (other.name, other.number) == (leaf.name, leaf.number):
                 return name
-        name = valid_name(leaf.name, {*self._parameters.values(), *self._state.names, *self._facts.sizes})
+        used = sum(len(name) + len(repr(other.number)) + 2 for other, name in self._parameters.items())
+        if used > (_LONG_NAMES if leaf.is_known else _MOST_NAMES):
+            return repr(leaf.number)
+        text = leaf.name if used <= _LONG_NAMES else leaf.name[:1]
+        name = valid_name(text, {*self._parameters.values(), *self._state.names, *self._facts.sizes})
         self._parameters[leaf] = name
         if not leaf.is_known:
             self._notes.append(f"{name}: its value ({leaf.where or 'unknown'})")

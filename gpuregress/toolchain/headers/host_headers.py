@@ -149,6 +149,9 @@ _VOCABULARY = {
 _QUALIFIED = re.compile(r"\b(std|thrust)\s*::\s*(\w+)")
 _DIRECTIVE = re.compile(r"\busing\s+namespace\s+std\s*;")
 _INTEGER = re.compile(r"\bu?int(?:8|16|32|64)_t\b")
+_LIMIT = re.compile(
+    r"\b(?:S?CHAR|SHRT|INT|LONG|LLONG)_(?:MAX|MIN)\b|\bU(?:CHAR|SHRT|INT|LONG|LLONG)_MAX\b|\bCHAR_BIT\b"
+)
 _INTEGER_DEFINED = re.compile(
     r"\btypedef\b[^;]*\bu?int(?:8|16|32|64)_t\s*;|\b(?:using|define)\s+u?int(?:8|16|32|64)_t\b"
 )
@@ -404,16 +407,18 @@ def _used(texts: Collection[str]) -> list[str]:
 def implied(texts: Collection[str]) -> str:
     """Return what nvcc includes in every source, as far as the texts use it.
 
-    `cuda_runtime.h` includes `<cmath>` and, by way of the C library, the integers of `<stdint.h>`. GNU's `<cmath>`
-    includes the parts of the standard library that its special functions need, such as `std::max`.
+    `cuda_runtime.h` includes `<cmath>`, `<limits.h>` and, by way of the C library, the integers of `<stdint.h>`. GNU's
+    `<cmath>` includes the parts of the standard library that its special functions need, such as `std::max`.
 
     Args:
         texts: what is compiled.
     """
     uses = [_implicit_use(text) for text in texts]
     included = ""
+    if any(use.has_limits for use in uses):
+        included += "#include <limits.h>\n"
     if any(use.has_math for use in uses):
-        included = "#include <cmath>\n"
+        included += "#include <cmath>\n"
     for header in _OF_CMATH:
         if any(header in use.library for use in uses):
             included += f"#include <{header}>\n"
@@ -427,6 +432,7 @@ class _ImplicitUse(Record):
     """What a text uses of the headers that nvcc includes."""
 
     has_math: bool
+    has_limits: bool
     has_integers: bool
     defines_integers: bool
     library: frozenset[str]
@@ -438,6 +444,7 @@ def _implicit_use(text: str) -> _ImplicitUse:
     names = {name for library, name in _QUALIFIED.findall(text) if library == "std"}
     return _ImplicitUse(
         has_math=not names.isdisjoint(MATH_FUNCTIONS.split()),
+        has_limits=_LIMIT.search(text) is not None,
         has_integers=_INTEGER.search(text) is not None,
         defines_integers=_INTEGER_DEFINED.search(text) is not None,
         library=frozenset(header for header in _OF_CMATH if not names.isdisjoint(_VOCABULARY["std"][header])),

@@ -41,9 +41,9 @@ _MATH = """\
 #endif
 """
 
-# As nvcc defines them, whose host compiler runs on Linux: headers of projects ask for them. `__typeof__` is left out:
-# `decltype` of an lvalue is a reference, so that a copy would become an alias. Lambdas are compiled as
-# with --extended-lambda.
+# As nvcc defines them, whose host compiler runs on Linux: headers of projects ask for them. C++17 has no `register`,
+# and a source for C++14 may. `__typeof__` is left out: `decltype` of an lvalue is a reference, so that a copy would
+# become an alias. Lambdas are compiled as with --extended-lambda.
 _SYSTEM = """\
 #ifndef __linux__
 #define __linux__ 1
@@ -56,6 +56,7 @@ _SYSTEM = """\
 #ifndef __CUDACC_EXTENDED_LAMBDA__
 #define __CUDACC_EXTENDED_LAMBDA__ 1
 #endif
+#define register
 #define __asm asm
 #define __asm__ asm
 #define __volatile volatile
@@ -196,11 +197,39 @@ _ENDIAN = """\
 """
 _STDARG = "#pragma once\n"  # NVRTC has va_list and its macros built in
 _STDDEF = "#pragma once\ntypedef decltype(sizeof(0)) size_t;\ntypedef long ptrdiff_t;\n"
-_STDLIB = f"{_STDDEF}#define EXIT_SUCCESS 0\n#define EXIT_FAILURE 1\n"
+_STDLIB = f"{_STDDEF}#define EXIT_SUCCESS 0\n#define EXIT_FAILURE 1\n#define RAND_MAX 2147483647\n"
 _STDIO = _STDDEF
 _STRING = _STDDEF
 # NVRTC has assert built in, but, as in C, NDEBUG may change between two inclusions: NVRTC's own macro honours it.
 _ASSERT = "#pragma once\n"
+
+# libcu++ has functions of its own for whole numbers, which a using-directive would make ambiguous with the global ones.
+_ABS = """\
+#pragma once
+#include <cuda/std/detail/__config>
+#include <cuda/std/__cccl/prologue.h>
+_CCCL_BEGIN_NAMESPACE_CUDA_STD
+using ::abs;
+using ::labs;
+using ::llabs;
+_CCCL_END_NAMESPACE_CUDA_STD
+#include <cuda/std/__cccl/epilogue.h>
+"""
+
+# The functions of <cmath> in `std` hide those that libcu++ has for complex numbers.
+_COMPLEX = """\
+#define GPUREGRESS_COMPLEX(f) \\
+  template <class T, class... More> static __inline__ __host__ __device__ \\
+  auto f(const cuda::std::complex<T>& z, const More&... more) -> decltype(cuda::std::f(z, more...)) { \\
+    return cuda::std::f(z, more...); \\
+  }
+namespace std {
+GPUREGRESS_COMPLEX(abs) GPUREGRESS_COMPLEX(exp) GPUREGRESS_COMPLEX(log) GPUREGRESS_COMPLEX(pow) GPUREGRESS_COMPLEX(sqrt)
+GPUREGRESS_COMPLEX(sin) GPUREGRESS_COMPLEX(cos) GPUREGRESS_COMPLEX(tan)
+GPUREGRESS_COMPLEX(sinh) GPUREGRESS_COMPLEX(cosh) GPUREGRESS_COMPLEX(tanh)
+}
+#undef GPUREGRESS_COMPLEX
+"""
 
 # The real one refuses NVRTC for the sake of cub's host functions. The rest of what it includes is for kernels.
 _CUB = """
@@ -226,7 +255,8 @@ def _in_std(header: str, names: Iterable[str] = ()) -> str:
 
 def _libcuxx(name: str) -> str:
     using = "namespace std { using namespace cuda::std; }"
-    return f'#pragma once\nextern "C++" {{\n#include <cuda/std/{name}>\n{using}\n}}\n'
+    more = _COMPLEX if name == "complex" else ""
+    return f'#pragma once\nextern "C++" {{\n#include <cuda/std/{name}>\n{using}\n{more}}}\n'
 
 
 _INTEGERS = [
@@ -248,6 +278,7 @@ HEADERS: dict[str, str] = {
     "cstring": _in_std("string.h", ("size_t", "memcpy", "memset")),
     "cub/cub.cuh": "#pragma once\n" + "".join(f"#include <cub/{name}.cuh>\n" for name in _CUB.split()),
     "cuda.h": _CUDA,
+    "cuda/std/__cstdlib/abs.h": _ABS,
     "endian.h": _ENDIAN,
     "float.h": _FLOAT,
     "inttypes.h": "#pragma once\n#include <stdint.h>\n",

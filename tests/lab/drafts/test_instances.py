@@ -17,7 +17,7 @@ from gpuregress.toolchain import cxx_declarations
         ("typename T, int N", (), ("Item*",), "f<float, 128>", ["T", "N"]),
         ("typename T, Mode M", ("int", "0"), ("int*",), "f<int, (Mode)0>", []),
         ("typename T, size_t N", ("int", "4"), ("int*",), "f<int, 4>", []),
-        ("int N, class T = V<N>", ("N",), (), "f<128, V<128>>", ["N"]),
+        ("int N, class T = V<N>", ("N",), (), "f<128>", ["N"]),
         ("typename index_t, int N", ("", "4"), (), "f<int, 4>", ["index_t"]),
     ],
 )

@@ -104,6 +104,17 @@ def test_the_guess_of_a_beginning_is_zero(tmp_path: Path) -> None:
     assert job["parameters"] == {"end": [1024], "start_dim": [0]}
 
 
+def test_many_parameters_with_long_names_leave_room_in_the_names_of_cases(tmp_path: Path) -> None:
+    names = [f"number_of_things_{letter}" for letter in "abcdefghijklmnopq"]
+    given = ", ".join(f"int {name}" for name in names)
+    text = f"__global__ void f(int *a, {given}) {{}}\n"
+    text += f"void go(int *p, {given}) {{ f<<<1, 32>>>(p, {', '.join(names)}); }}\n"
+    job, _, _ = drafted(tmp_path, text)
+    case = ",".join(f"{name}={value[0]}" for name, value in job["parameters"].items())
+    assert list(job["parameters"])[:6] == [*names[:5], "n"]
+    assert len(case) <= 200
+
+
 def test_a_template_argument_may_be_a_pointer(tmp_path: Path) -> None:
     text = (
         "template <typename T, typename S> __global__ void f(T *a, S scale, int n) {}\n"

@@ -56,6 +56,7 @@ def test_a_shim_has_what_the_texts_use_of_the_libraries() -> None:
         ("float x;", ""),
         ("std::sqrt(x) + uint8_t(1)", "#include <cmath>\n#include <stdint.h>\n"),
         ("std::max(x, std::numeric_limits<int>::min())", "#include <algorithm>\n#include <limits>\n"),
+        ("int x = INT_MAX;", "#include <limits.h>\n"),
         ("typedef int8_t byte;", "#include <stdint.h>\n"),
         ("typedef unsigned long uint64_t;", ""),
         ("#define int8_t char", ""),

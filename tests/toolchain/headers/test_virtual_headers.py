@@ -63,6 +63,7 @@ def test_cudas_header_brings_what_it_brings_to_nvcc(write: Write) -> None:
         "ssize_t i = -1; x[0] = i + sizeof(off_t) + sizeof(u_int16_t);",
         'int l; __asm__ __volatile__("mov.u32 %0, %%laneid;" : "=r"(l)); __asm("" ::: "memory"); x[0] = l;',
         "__extension__ __signed__ char c = -1; const __volatile int v = 2; x[0] = c + v + __alignof(int);",
+        "for (register int i = 0; i < 4; i++) x[i] = i;",
         "static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__); x[0] = __CHAR_BIT__ * __SIZEOF_POINTER__;",
     ],
 )
@@ -104,3 +105,24 @@ def test_mathematical_functions_promote_their_arguments_as_gnus_library(write: W
     """
     ptx = nvrtc.compile_source(write(text), text).ptx
     assert "sqrt.rn.f64" in ptx
+
+
+def test_a_using_directive_for_std_leaves_functions_of_whole_numbers_alone(write: Write) -> None:
+    text = """#include <cmath>
+    #include <cstdlib>
+    #include <algorithm>
+    using namespace std;
+    __global__ void k(float* y, int* n, long m) { n[0] = abs(n[1]) + max(n[2], RAND_MAX); y[0] = abs(y[1]) + abs(m); }
+    """
+    assert ".entry" in nvrtc.compile_source(write(text), text).ptx
+
+
+def test_functions_of_complex_numbers_stand_beside_those_of_real_ones(write: Write) -> None:
+    text = """#include <cmath>
+    #include <complex>
+    __global__ void k(float* y, std::complex<float>* z) {
+        y[0] = std::abs(z[0]) + std::abs(y[1]) + std::exp(y[2]) + std::norm(z[2]) + std::pow(z[1], 2).real();
+        z[1] = std::exp(z[0]) * std::sqrt(z[1]) + std::conj(z[2]);
+    }
+    """
+    assert ".entry" in nvrtc.compile_source(write(text), text).ptx
