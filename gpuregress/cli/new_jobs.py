@@ -28,6 +28,7 @@ from gpuregress.lab.drafts.trial import TriedJob
 from gpuregress.session import compilation, session
 from gpuregress.session.events import Event
 from gpuregress.store.project import Project
+from gpuregress.toolchain import programs
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.include_scanner import SUFFIXES
 
@@ -75,25 +76,27 @@ def new_command(
     project = context.find_or_begin_project(ctx)
     if function is not None and kernel is not None:
         raise UsageError("--kernel and --function are both given: leave one out")
-    with compilation.keeping_compilers():
-        build = _build_options(project, source, commands)
-        if function is None:
-            drafts = new.draft_kernels(project, source, kernel=kernel, target=output, build=build)
-        else:
-            drafts = new.draft_functions(project, source, function, target=output, build=build)
-    for draft in drafts:
-        _say_written(draft)
-    for line in new.refusal_lines(drafts):
-        console.say(line)
-    if drafts[0].others:
-        console.say(f"the source's other kernels: {', '.join(drafts[0].others)} (--kernel NAME)")
-    if drafts[0].functions and function is None:
-        other = "" if drafts[0].others or kernel else "other "
-        console.say(f"the source's {other}device functions: {', '.join(drafts[0].functions)} (--function NAME, or '*')")
-    written = [draft for draft in drafts if not draft.is_kept and not draft.refusal]
-    if written and not draft_only:
-        with session.keeping_workers():
-            _try(project, written, device, time.monotonic() - start)
+    with programs.keeping_unknown():
+        with compilation.keeping_compilers():
+            build = _build_options(project, source, commands)
+            if function is None:
+                drafts = new.draft_kernels(project, source, kernel=kernel, target=output, build=build)
+            else:
+                drafts = new.draft_functions(project, source, function, target=output, build=build)
+        for draft in drafts:
+            _say_written(draft)
+        for line in new.refusal_lines(drafts):
+            console.say(line)
+        if drafts[0].others:
+            console.say(f"the source's other kernels: {', '.join(drafts[0].others)} (--kernel NAME)")
+        if drafts[0].functions and function is None:
+            other = "" if drafts[0].others or kernel else "other "
+            names = ", ".join(drafts[0].functions)
+            console.say(f"the source's {other}device functions: {names} (--function NAME, or '*')")
+        written = [draft for draft in drafts if not draft.is_kept and not draft.refusal]
+        if written and not draft_only:
+            with session.keeping_workers():
+                _try(project, written, device, time.monotonic() - start)
 
 
 def _build_options(project: Project, source: Path, commands: Path | None) -> BuildOptions:

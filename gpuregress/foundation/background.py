@@ -1,13 +1,10 @@
-"""Work of other threads: a value that is computed while the process goes on, and a pool."""
+"""Work of another thread: a value that is computed while the process goes on."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 
@@ -44,10 +41,3 @@ class Background(Generic[Value]):
         if self._error is not None:
             raise self._error
         return self._values[0]
-
-
-def thread_pool(count: int) -> ThreadPoolExecutor:
-    """Make a pool of threads. Large dumps, many files and remote folders want one."""
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - 3 ms, with `logging`; few cases need it
-
-    return ThreadPoolExecutor(count)

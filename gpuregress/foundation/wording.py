@@ -6,7 +6,7 @@ import difflib
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 
 def plural(count: int, noun: str) -> str:
@@ -32,6 +32,22 @@ def first_names(names: Sequence[str], most: int = 3, noun: str = "") -> str:
     elif others > 0:
         text += f" and {others} more"
     return text
+
+
+def free_name(name: str, taken: Container[str], mark: str = "_") -> str:
+    """Return a name that is not taken: `x`, or `x_2` where there is an `x`.
+
+    Args:
+        name: the wanted one.
+        taken: those that there are.
+        mark: before the number.
+    """
+    free = name
+    number = 1
+    while free in taken:
+        number += 1
+        free = f"{name}{mark}{number}"
+    return free
 
 
 def suggestion(word: str, known: Iterable[str], *, there_are: str = "there are") -> str:

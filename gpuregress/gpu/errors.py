@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from gpuregress.gpu.records import Record
 
 
@@ -80,8 +82,11 @@ class CompileError(GpuregressError):
     Args:
         message: for people.
         log: the compiler's own, from which the message is made; "" where the compiler did not refuse the source.
-        missing_header: the name of a header that was not found; "" where all were.
+        missing_headers: the names of headers that were not found, in the order in which they are included. Only a
+            source whose directives alone are compiled has more than the first.
         standard: a later standard of C++ with which the source compiles, `c++20`; "" where none was tried or helps.
+        needs: other template arguments that may help: `classes` where numbers are used as such, `nothing` where errors
+            do not depend on them.
         source_line: as of `GpuregressError`.
     """
 
@@ -92,13 +97,14 @@ class CompileError(GpuregressError):
         message: str = "",
         *,
         log: str = "",
-        missing_header: str = "",
+        missing_headers: tuple[str, ...] = (),
         standard: str = "",
         source_line: CodeLine | None = None,
     ) -> None:
         self.log = log
-        self.missing_header = missing_header
+        self.missing_headers = missing_headers
         self.standard = standard
+        self.needs: Literal["any", "classes", "nothing"] = "any"
         super().__init__(message, source_line=source_line)
 
 

@@ -6,12 +6,13 @@ scratch folder, so that the project's runs and baselines stay as they are.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from gpuregress.foundation.errors import Interrupted, UsageError
-from gpuregress.foundation.records import Case, RunSummary
+from gpuregress.foundation.errors import Interrupted, StorageError, UsageError
+from gpuregress.foundation.records import Case, RunSummary, from_json, to_json
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.plan import Plan
@@ -19,7 +20,9 @@ from gpuregress.session import session
 from gpuregress.session.events import Listener, ignore
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
+from gpuregress.toolchain import cache
 
+R = TypeVar("R", bound=Record)
 _LONGEST_PATH = 4096
 
 
@@ -100,6 +103,29 @@ def require_launches(cases: Iterable[Case], command: str) -> None:
     jobs = dict.fromkeys(case.job for case in cases if case.program is not None)
     if jobs:
         raise UsageError(f"{command} needs jobs with launches; of a whole program: {first_names(list(jobs))}")
+
+
+def recalled(kind: type[R], key: str) -> R | None:
+    """Return the result of an earlier experiment from the cache; None where there is none, or it cannot be read.
+
+    Args:
+        kind: of the result.
+        key: of the cache; "" where not all that decides the result can be known.
+    """
+    record = cache.load(key) if key else None
+    if record is None:
+        return None
+    try:
+        return from_json(kind, record["result"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def remember(key: str, result: Record) -> None:
+    """Keep a result in the cache; one that cannot be written costs the next experiment time and nothing else."""
+    if key:
+        with contextlib.suppress(StorageError):
+            cache.store(key, {"result": to_json(result)}, {})
 
 
 def named_files(record: Any) -> Iterator[Path]:

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import field
 
 from gpuregress.foundation.records import MOST_PROCESSES, in_set, pattern_of
+from gpuregress.foundation.wording import free_name
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.programs.environment import ProgramCase
@@ -104,11 +105,8 @@ class BufferDumps(MutableRecord):
 
     def _free_name(self, variable: str) -> str:
         """Return a name that no other buffer has or will have: `x`, or `x_2` of a second variable `x`."""
-        name = stem = f"variable_{variable}" if _OF_OTHERS.fullmatch(variable) else variable
-        count = 1
-        while name in self._names:
-            count += 1
-            name = f"{stem}_{count}"
+        stem = f"variable_{variable}" if _OF_OTHERS.fullmatch(variable) else variable
+        name = free_name(stem, self._names)
         self._names.add(name)
         return name
 

@@ -27,6 +27,7 @@ from gpuregress.gpu.errors import DeviceError, KernelFault, UnsupportedError
 from gpuregress.gpu.programs import DeviceInfo, Dim3, LaunchShape, offsets
 from gpuregress.gpu.records import MutableRecord, Record
 from gpuregress.programs.environment import CaptureSettings
+from gpuregress.programs.process_log import command_line
 from gpuregress.virtual_gpu.module import CpuModule
 from gpuregress.virtual_gpu.runtime.machine_layout import GATHER, HEAP_FIRST, MAX_REGIONS, REGION_SHIFT, SLOT_BITS
 from gpuregress.virtual_gpu.runtime.memory import AddressSpace, Region
@@ -44,20 +45,20 @@ class PendingLaunch(Record):
     """A launch that comes next.
 
     Attributes:
-        number: in the launch log.
         kernel: mangled name.
         shape: its threads.
         cluster: blocks of a cluster that the launch itself asks for; zeros: none.
         is_cooperative: whether it is a cooperative launch.
+        number: in the launch log; 0 before it has one.
         arguments: each argument's bytes.
     """
 
-    number: int
     kernel: str
     shape: LaunchShape
     cluster: Dim3
     is_cooperative: bool
-    arguments: tuple[bytes, ...]
+    number: int = 0
+    arguments: tuple[bytes, ...] = ()
 
 
 class _Stretch(MutableRecord):
@@ -114,7 +115,7 @@ class LaunchCapture:
             architecture=info.arch,
             device="the virtual GPU",
             virtual=True,
-            command=_command(client),
+            command=[word.decode("latin-1") for word in command_line(client)],  # each letter stands for a byte
         )
 
     def add_module(self, module: CpuModule) -> None:
@@ -283,15 +284,6 @@ def _names_of_kernel(mangled: str) -> list[str]:
     name, _ = demangle.split_parameters(text)
     plain = _DECORATION.sub("", name)
     return [mangled, text, name, plain, plain.rpartition("::")[2]]
-
-
-def _command(client: int) -> list[str]:
-    """The words of a process's command line; each letter stands for a byte."""
-    try:
-        words = Path(f"/proc/{client}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return []
-    return [word.decode("latin-1") for word in words[:-1]]
 
 
 def _digest(region: Region) -> bytes:

@@ -41,7 +41,7 @@ class ProcessLog:
     def __init__(self, settings: Settings, client: int, info: DeviceInfo) -> None:
         self._client, self._device, self._schedule = client, info.name, settings.schedule
         self._started = _start_of(client)
-        self._program = _program_name(client)
+        self._program = " ".join(word.decode("utf-8", "replace") for word in command_line(client) if word)[:200]
         case = settings.case
         self._case = (
             case.name if case is not None else f"{Path(self._program.split(' ')[0]).name or 'program'}:{client}"
@@ -129,10 +129,9 @@ def _start_of(client: int) -> int:
     return int(text.rpartition(")")[2].split()[19])
 
 
-def _program_name(client: int) -> str:
-    """The command of a process, shortened; "" where it is not known."""
+def command_line(client: int) -> list[bytes]:
+    """Return the words of the command of a process; none where it is not known."""
     try:
-        words = Path(f"/proc/{client}/cmdline").read_bytes().split(b"\0")
+        return Path(f"/proc/{client}/cmdline").read_bytes().split(b"\0")[:-1]
     except OSError:
-        return ""
-    return " ".join(word.decode("utf-8", "replace") for word in words if word)[:200]
+        return []

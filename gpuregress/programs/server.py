@@ -40,7 +40,7 @@ from gpuregress.gpu.base import LaunchReport
 from gpuregress.gpu.demangle import demangle
 from gpuregress.gpu.instruments import Instruments
 from gpuregress.gpu.programs import LaunchShape, Program, offsets
-from gpuregress.gpu.records import MutableRecord, Record
+from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.programs import attributes, descriptors, environment, images, stream_races
 from gpuregress.programs.buffer_dumps import BufferDumps
 from gpuregress.programs.environment import SHARED_BYTES
@@ -148,10 +148,7 @@ class AskedLaunch(Record):
 
     loaded: LoadedModule
     module: CpuModule
-    kernel: str
-    shape: LaunchShape
-    cluster: tuple[int, int, int]
-    is_cooperative: bool
+    launch: PendingLaunch
 
 
 class Server:
@@ -423,36 +420,29 @@ class Server:
         shape = LaunchShape((dims[0], dims[1], dims[2]), (dims[3], dims[4], dims[5]), shared)
         cluster = cluster_x, cluster_y, cluster_z
         module = self._module(loaded, kernel, cluster)
-        self._allow_large_clusters(module, kernel, is_allowed=bool(takes_large_clusters))
+        # The attribute of the function that allows clusters of more blocks than every GPU takes.
+        if takes_large_clusters:
+            module.large_clusters.add(kernel)
+        else:
+            module.large_clusters.discard(kernel)
         self._check_cooperation(module, kernel, shape, is_cooperative=bool(is_cooperative))
-        return AskedLaunch(
-            loaded=loaded,
-            module=module,
-            kernel=kernel,
-            shape=shape,
-            cluster=cluster,
-            is_cooperative=bool(is_cooperative),
-        )
+        launch = PendingLaunch(kernel, shape, cluster, is_cooperative=bool(is_cooperative))
+        return AskedLaunch(loaded, module, launch)
 
     def _check_launch(self, data: bytes) -> bytes:
         """Refuse a launch that a GPU refuses; it comes later."""
         asked = self._asked_launch(data)
+        kernel, shape = asked.launch.kernel, asked.launch.shape
         try:
-            limits.check_launch(
-                self.device.info,
-                asked.module.kernel(asked.kernel),
-                asked.shape.grid,
-                asked.shape.block,
-                asked.shape.shared,
-            )
+            limits.check_launch(self.device.info, asked.module.kernel(kernel), shape.grid, shape.block, shape.shared)
         except LaunchRefused as error:
-            self._log.add(Incident(kind="refused", what="launch", message=str(error), kernel=asked.kernel))
+            self._log.add(Incident(kind="refused", what="launch", message=str(error), kernel=kernel))
             raise Refusal(INVALID_VALUE, str(error)) from error
         return b""
 
     def _launch(self, data: bytes) -> bytes:
         asked = self._asked_launch(data)
-        module, kernel, shape = asked.module, asked.kernel, asked.shape
+        module, kernel, shape = asked.module, asked.launch.kernel, asked.launch.shape
         entry = module.program.entries[kernel]
         space = data[_LAUNCH.size :]
         places = zip(offsets(entry), entry.parameters, strict=True)
@@ -461,14 +451,7 @@ class Server:
         launch = self._log.begin(call, module.module_facts.constant_bytes)
         kept: contextlib.AbstractContextManager[None] = _NOT_KEPT
         if self._capture is not None:
-            pending = PendingLaunch(
-                launch,
-                kernel=kernel,
-                shape=shape,
-                cluster=asked.cluster,
-                is_cooperative=asked.is_cooperative,
-                arguments=args,
-            )
+            pending = replace(asked.launch, number=launch, arguments=args)
             kept = self._capture.keep(pending, asked.loaded.with_kernel(kernel))
         report: LaunchReport | None = None
         clock, self._clock = self._clock, None
@@ -554,13 +537,6 @@ class Server:
                 raise Refusal(INVALID_VALUE, str(error)) from error
             loaded.clustered[kernel, cluster] = made
         return loaded.clustered[kernel, cluster]
-
-    def _allow_large_clusters(self, module: CpuModule, kernel: str, *, is_allowed: bool) -> None:
-        """Follow the attribute of a function that allows clusters of more blocks than every GPU takes."""
-        if is_allowed:
-            module.large_clusters.add(kernel)
-        else:
-            module.large_clusters.discard(kernel)
 
     def _check_cooperation(self, module: CpuModule, kernel: str, shape: LaunchShape, *, is_cooperative: bool) -> None:
         """Refuse a cooperative grid that has no room, and one that waits for itself in another launch.

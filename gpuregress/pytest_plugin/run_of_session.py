@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import StopSignal
 from gpuregress.foundation.records import Case, RunSummary, Verdict, from_json, to_json
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
 from gpuregress.pytest_plugin import session_folder
 from gpuregress.report import terminal
@@ -66,18 +66,14 @@ class Wanted(Record):
     """What the options ask for.
 
     Attributes:
-        device: `auto`, `cpu`, `cuda` or `cuda:N`.
-        jobs: workers; None: one a core or a GPU.
+        request: of the run, without its cases.
         accepts: make what is new or differs the baseline.
         message: kept with the baselines.
-        fail_fast: stop after the first case that does not pass.
     """
 
-    device: str = "auto"
-    jobs: int | None = None
+    request: RunRequest = RunRequest()
     accepts: bool = False
     message: str = _MESSAGE
-    fail_fast: bool = False
 
 
 @dataclass
@@ -172,12 +168,7 @@ class SessionRun:
 
     def _run_project(self, home: Project, cases: Sequence[Case], stop: StopSignal) -> None:
         wanted = self.wanted
-        request = RunRequest(
-            selectors=tuple(case.name for case in cases),
-            device=wanted.device,
-            jobs=wanted.jobs,
-            fail_fast=wanted.fail_fast,
-        )
+        request = replace(wanted.request, selectors=tuple(case.name for case in cases))
         run, told = "", set[str]()
 
         def listen(event: Event) -> None:
@@ -296,13 +287,9 @@ def begin(session: pytest.Session, selected: Sequence[tuple[Project, Case]]) -> 
             cases.setdefault(home.root, (home, []))[1].append(case)
     options = session.config.option
     jobs = int(getattr(session.config, "workerinput", {}).get("workercount", 0)) or None
-    wanted = Wanted(
-        options.gpuregress_device,
-        jobs,
-        options.gpuregress_accept,
-        options.gpuregress_message or _MESSAGE,
-        getattr(options, "maxfail", 0) == 1,
-    )
+    is_fail_fast = getattr(options, "maxfail", 0) == 1
+    request = RunRequest(device=options.gpuregress_device, jobs=jobs, fail_fast=is_fail_fast)
+    wanted = Wanted(request, options.gpuregress_accept, options.gpuregress_message or _MESSAGE)
     run = SessionRun(session_folder.of_session(session.config) / "gpuregress-verdicts.jsonl", cases, wanted)
     session.stash[_STASH] = run
     run.begin()

@@ -64,7 +64,7 @@ class ProgramBuilder:
         self._listen = listen
         self._find = find
         self._results: dict[str, Result] = {}
-        self._requested: set[str] = set()
+        self._requested: dict[str, Source] = {}
         self._keys: dict[str, tuple[str, ...]] = {}
         self._type_keys: dict[str, dict[int, str]] = {}
 
@@ -105,7 +105,7 @@ class ProgramBuilder:
         all_keys = (*keys, *self._type_keys[case.name].values())
         for key, source in zip(all_keys, (*sources, *typed.values()), strict=True):
             if key not in self._requested:
-                self._requested.add(key)
+                self._requested[key] = source
                 self._start(key, source)
 
     def _start(self, key: str, source: Source) -> None:
@@ -116,7 +116,9 @@ class ProgramBuilder:
 
     def collect(self) -> None:
         """Take the results of the crew."""
-        self._results.update(self.crew.collect())
+        for key, result in self.crew.collect():
+            self._results[key] = result
+            programs.keep(self._requested[key], result)
 
     def built(self, case: Case) -> Built | None:
         """What came of a case that was requested; None: not all of its sources are compiled yet."""
@@ -298,7 +300,9 @@ def compile_sources(sources: Sequence[Source], *, cubins: bool = False, listen: 
         while crew.under_way:
             listen(Advanced(len(results), len(sources), "compiling"))
             crew.wait()
-            results.update(crew.collect())
+            for key, result in crew.collect():
+                results[key] = result
+                programs.keep(sources[int(key)], result)
     return [results[str(number)] for number in range(len(sources))]
 
 

@@ -39,8 +39,7 @@ _BEGIN = re.compile(
     r"(?: schedule=(\S+))?"
 )
 _END = re.compile(r"end ([0-9]{1,18}) ([0-9]{1,18}(?:\.[0-9]{1,9})?|inf|nan) ms")
-_FAULT = re.compile(r"fault ([0-9]{1,18}) (.*)")
-_RETRY = re.compile(r"retry ([0-9]{1,18}) (.*)")
+_STOP = re.compile(r"(fault|retry) ([0-9]{1,18}) (.*)")
 _HEADER = re.compile(r"# ([^:]*): (.*)")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 
@@ -345,10 +344,9 @@ def _parse(line: str) -> Event | None:
         )
     if match := _END.fullmatch(line):
         return LaunchEnd(int(match[1]), float(match[2]))
-    if match := _FAULT.fullmatch(line):
-        return LaunchFault(int(match[1]), _unescape(match[2]))
-    if match := _RETRY.fullmatch(line):
-        return LaunchRetry(int(match[1]), _unescape(match[2]))
+    if match := _STOP.fullmatch(line):
+        kind = LaunchFault if match[1] == "fault" else LaunchRetry
+        return kind(int(match[2]), _unescape(match[3]))
     return None
 
 

@@ -13,12 +13,13 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.background import Background, thread_pool
+from gpuregress.foundation.background import Background
 from gpuregress.foundation.errors import BaselineError, HarnessError, StorageError
 from gpuregress.foundation.records import Dump
 from gpuregress.foundation.storage import TEMPORARY_PREFIX, explain, sync_all
@@ -111,12 +112,14 @@ class ObjectFolder(Record):
         size = file.stat().st_size
         if self.size(name) == size:
             return
-        sent = _Count()
+        from fsspec.callbacks import Callback  # noqa: PLC0415 - only projects with remote dumps have it
+
+        sent = Callback()
         self._ask(
             lambda fs, root: _put(fs, root, file, name, sent),
             f"writing {self.url}/{name}",
             size=size,
-            progress=lambda: sent.bytes,
+            progress=lambda: sent.value,
         )
         arrived = self.size(name)
         if arrived != size:
@@ -182,24 +185,6 @@ class ObjectFolder(Record):
             raise StorageError(_message(what, error)) from None
 
 
-class _Count:
-    """Bytes that were sent, as fsspec tells them."""
-
-    def __init__(self) -> None:
-        self.bytes = 0
-
-    def callback(self) -> Any:
-        from fsspec.callbacks import Callback  # noqa: PLC0415 - only projects with remote dumps have it
-
-        count = self
-
-        class Counting(Callback):  # type: ignore[misc] # fsspec has no types
-            def relative_update(self, inc: int = 1) -> None:
-                count.bytes += inc
-
-        return Counting()
-
-
 def is_parallel(url: str) -> bool:
     """Tell whether objects of a folder can be moved by several threads at once."""
     return protocol(url) in _OBJECT_STORES | _LOCAL
@@ -240,19 +225,19 @@ def _size(fs: Any, path: str) -> int | None:
         return None
 
 
-def _put(fs: Any, root: str, file: Path, name: str, sent: _Count) -> None:
+def _put(fs: Any, root: str, file: Path, name: str, sent: Any) -> None:
     target = f"{root}/{name}"
     protocols = set(fs.protocol)
     if isinstance(fs.protocol, str):
         protocols = {fs.protocol}
     if protocols & _OBJECT_STORES:
-        fs.put_file(str(file), target, callback=sent.callback())
+        fs.put_file(str(file), target, callback=sent)
         return
     folder = target.rpartition("/")[0]
     temporary = f"{folder}/{TEMPORARY_PREFIX}{os.urandom(6).hex()}"
     fs.makedirs(folder, exist_ok=True)
     try:
-        fs.put_file(str(file), temporary, callback=sent.callback())
+        fs.put_file(str(file), temporary, callback=sent)
         if protocols & _LOCAL:
             sync_all([Path(temporary)], [])
         fs.mv(temporary, target)
@@ -349,7 +334,7 @@ def upload_all(dumps: Sequence[tuple[Dump, Dump]]) -> None:
     """
     unique = list({target.remote: (source, target) for source, target in dumps}.values())
     if len(unique) > 1 and is_parallel(unique[0][1].remote):
-        with thread_pool(_AT_ONCE) as pool:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(_upload, unique))
     else:
         for pair in unique:

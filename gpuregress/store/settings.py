@@ -105,12 +105,6 @@ def _address_problem(text: str) -> str:
     return f"{problem}; expected an address such as s3://bucket/prefix, got {show(text)}"
 
 
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_RUNS:
-        raise ValueError(f"expected a whole number from 1 to {MOST_RUNS:,}, got {show(value)}")
-    return value
-
-
 def _url(value: Any) -> str:
     """Take a URL; the message quotes none, for its path may be a secret."""
     if not isinstance(value, str) or not _URL.fullmatch(value):
@@ -170,7 +164,7 @@ def _means(text: str, default: str) -> msgspec.Meta:
 
 _Seconds = Annotated[float, _takes(units.seconds, "seconds, or a time such as 2min")]
 _Url = Annotated[str, _takes(_url, "a URL")]
-_Count = Annotated[int, _takes(_count, "a whole number")]
+_Count = Annotated[int, _takes(units.whole_number(1, MOST_RUNS), "a whole number")]
 _Ratio = Annotated[float, _takes(units.slowdown, "a ratio of at least 1, such as 1.05")]
 _Number = Annotated[float, _takes(_tolerance, "a number")]
 

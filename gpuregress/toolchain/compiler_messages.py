@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from gpuregress.foundation import usermodules
 from gpuregress.foundation.errors import CodeLine, CompileError, UnsupportedError
@@ -33,6 +34,12 @@ _NEWER = re.compile(
     r"|<=>|\bstd::|\bnamespace \"(?:cuda::)?std"
 )
 """Words of errors, and of their source lines, that C++20 may mend: concepts, lambdas in more places, more of `std`."""
+_USED_AS_CLASS = re.compile(
+    r"error: (?:expression preceding parentheses of apparent call must have|expression must have (?:pointer-to-)?"
+    r"(?:class|object) type|expression must have pointer"
+    r'|operator -> or ->\* applied to|name followed by "::" must be)'
+)
+"""Errors of a number that is called, dereferenced, or has a member."""
 _COUNT = re.compile(
     r"^(?:(?:\d+| and \d+) (?:catastrophic )?errors?)+ detected in the compilation of .*\n?"
     r"|^Compilation terminated\.\n?",
@@ -42,6 +49,8 @@ _ERROR = re.compile(r"^(?:[^\n]*?\(\d+\)|nvrtc): (?:[a-z]+ )?error\b[^:\n]*: (.*
 _FILE_DIRECTIVE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 
 _MOST_ERRORS = 5
+_ERROR_LIMIT = 100
+"""After which NVRTC gives up."""
 _MOST_FOLDERS = 5
 
 
@@ -111,13 +120,37 @@ def has_host_code(log: str) -> bool:
     return _HOST_SIGNS[0] in log
 
 
-def is_of_instances(log: str) -> bool:
-    """Tell whether an error of a log is in an instance of a template, which other kernels may not have.
+def without_instances(log: str) -> str:
+    """Leave the errors in instances of templates out of a log, which other kernels may not have.
 
     Args:
         log: as NVRTC wrote it.
     """
-    return "detected during" in log
+    if "detected during" not in log:
+        return log
+    return "\n\n".join(error for error in _errors(log) if "detected during" not in error)
+
+
+def with_errors_of_instances(known: str, log: str) -> str:
+    """Return the log of texts for what is asked now, of which the errors that do not depend on it are known.
+
+    Args:
+        known: these errors.
+        log: of the same texts without what those are in.
+    """
+    return known if len(_errors(known)) >= _ERROR_LIMIT else f"{known}\n\n{log}"
+
+
+def needed_arguments(log: str) -> Literal["any", "classes", "nothing"]:
+    """Tell which other template arguments may mend errors; see `CompileError.needs`.
+
+    Args:
+        log: as NVRTC wrote it.
+    """
+    errors = _errors(_HARNESS.sub("", _NAME_MAP.sub("", log)))
+    if any("detected during" not in error for error in errors):
+        return "nothing"
+    return "classes" if any(_USED_AS_CLASS.search(error) for error in errors) else "any"
 
 
 def missing_header(log: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import field
 
@@ -55,6 +55,11 @@ class _Entry(MutableRecord):
     def text(self, attribute: int) -> str:
         value = self.values.get(attribute, b"")
         return value.decode(errors="replace") if isinstance(value, bytes) else ""
+
+
+def are_asked(options: Sequence[str]) -> bool:
+    """Tell whether a source with these options is compiled for its types."""
+    return tuple(options[-len(OPTIONS) :]) == OPTIONS
 
 
 def types(ptx: str) -> dict[str, tuple[TypeLayout, ...]]:

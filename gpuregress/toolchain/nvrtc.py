@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,15 +28,19 @@ from gpuregress.toolchain import (
     unknown_names,
 )
 from gpuregress.toolchain.cxx_declarations import Declaration
+from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.headers import host_headers, virtual_headers
 from gpuregress.toolchain.host_code import path_macros
 from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder, words
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.nvrtc_options import NvrtcResult, inputs, options_for, search_folders, split_options
-from gpuregress.toolchain.precompiled_headers import PrecompiledHeaders
+from gpuregress.toolchain.precompiled_headers import PrecompiledHeaders, Refusal
 
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
+
+_ABSENT = "gpuregress_absent_"
+"""What the compiler warns of in place of a header that is not there, before its number."""
 
 _NAMES_FILE = "__nv_name_map"
 """The file that NVRTC names in errors of what it is asked for."""
@@ -138,6 +143,8 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
         CompileError: it does not compile, or a name is not there.
         HarnessError: NVRTC is not installed, or too old for the architecture.
     """
+    if source.harness == harness.DIRECTIVES:
+        return _compile_directives(source, text)
     tried: list[_Attempt] = []
     for candidate in _texts(source, text):
         attempts = _attempts(source, candidate, _lasting_places(source, tried))
@@ -152,7 +159,41 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
         error = failure(source, text, log)
         error.log = ""  # it may compile the next time
         raise error
-    raise failure(source, text, log, _later_standard(source, log, attempts))
+    needs = compiler_messages.needed_arguments(attempts[-1].log)
+    standard = ""
+    if not _is_question(source) and needs != "classes":  # no standard makes a number a class
+        standard = _later_standard(source, log, attempts)
+    error = failure(source, text, log, standard)
+    error.needs = needs
+    raise error
+
+
+def _is_question(source: Source) -> bool:
+    """Tell whether a source is compiled for what it says of types: of its errors only the names in them matter."""
+    return bool(source.harness.strip()) and not source.kernels
+
+
+def _compile_directives(source: Source, text: str) -> NvrtcResult:
+    """Compile the directives alone, with a warning in place of each header that is not there.
+
+    Raises:
+        CompileError: headers are missing, or the compiler gave up; the log is not that of the source.
+    """
+    folders = search_folders(source)
+    unit = _builder(replace(source, host_code="keep"), inputs(source), text).directives()
+    known = _given_headers(source, unit, folders)
+    searched = virtual_headers.cuda_folders()
+    absent = [name for name in unit.missing if name not in known and include_scanner.find(name, searched) == name]
+    stand_ins = {name: f"#warning {_ABSENT}{number}\n" for number, name in enumerate(absent)}
+    unit = replace(unit, headers={**unit.headers, **stand_ins}, uses_library=False)
+    with precompiled_headers.precompiling(None):
+        attempt = _attempt(_bindings(), source, unit, folders)
+    reached = dict.fromkeys(int(number) for number in re.findall(rf"directive: {_ABSENT}(\d+)", attempt.log))
+    if attempt.result is not None and not reached:
+        return attempt.result
+    error = CompileError(f"headers of {Path(source.path).name} are missing")
+    error.missing_headers = tuple(absent[number] for number in reached)
+    raise error
 
 
 def _texts(source: Source, text: str) -> list[str]:
@@ -188,9 +229,11 @@ def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> s
     if all(file.name == HARNESS_FILE for file, _ in compiler_messages.error_places(log, source, folders)):
         return ""
     later = replace(source, options=(*source.options, f"-std={LATER_STANDARD}"))
-    units = [attempts[0].unit]
-    if attempts[-1].unit != units[0]:
-        units.append(attempts[-1].unit)
+    units: list[TranslationUnit] = []
+    for attempt in (attempts[0], attempts[-1]):
+        # No standard makes host code compile.
+        if attempt.unit not in units and not compiler_messages.has_host_code(attempt.log):
+            units.append(attempt.unit)
     for unit in units:
         if _attempt(_bindings(), later, unit, folders).result is not None:
             return LATER_STANDARD
@@ -199,7 +242,7 @@ def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> s
 
 def _local_arrays(source: Source, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
     """Find the edits that make local arrays variables of their own; few programs need a second compilation for it."""
-    if source.options[-len(debug_types.OPTIONS) :] == debug_types.OPTIONS:
+    if debug_types.are_asked(source.options):
         return ()  # it is compiled for its types, and does not run
     if not local_arrays.has_several_offsets(ptx):
         return ()
@@ -223,19 +266,20 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
     folders = search_folders(source)
     files = inputs(source)
     builder = _builder(source, files, text)
-    if builder.is_partial and precompiled_headers.refused_places(_unparsed(source, files)) is not None:
+    if builder.is_partial and precompiled_headers.known_refusal(_key_unparsed(source, files)) is not None:
         builder.drop(())
-    skipped = _skip_refused(builder, source, files)
     was_partial = builder.is_partial
+    first = builder.unit()
+    known_refusals = _skip_refused(builder, source, files)
+    skipped = len(known_refusals)
     may_be_refused = was_partial or skipped > 0
     attempts = [_attempt(nvrtc, source, builder.unit(), folders, may_be_refused=may_be_refused)]
     while attempts[-1].result is None and skipped + len(attempts) < _MOST_ATTEMPTS:
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
-        is_asked = bool(source.kernels or source.symbols or source.harness.strip())
-        if not (is_asked and compiler_messages.is_of_instances(attempts[-1].log)):
-            precompiled_headers.note_refusal(_all_texts(source, files, attempts[-1].unit), places)
-        if builder.is_partial and compiler_messages.has_host_code(attempts[-1].log):
-            precompiled_headers.note_refusal(_unparsed(source, files), places)
+        if not builder.is_partial:
+            _note_refusal(source, files, attempts[-1])
+        elif compiler_messages.has_host_code(attempts[-1].log):
+            precompiled_headers.note_refusal(_key_unparsed(source, files), Refusal(places, attempts[-1].log))
         if not known.isdisjoint(places):
             break
         # A header that was not found stays so; another `#error` may be that of a library that was withheld.
@@ -243,33 +287,51 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
             break
         if not builder.drop(places):
             break
+        skipped += len(_skip_refused(builder, source, files))
         attempts.append(_attempt(nvrtc, source, builder.unit(), folders))
-    if attempts[-1].result is None and skipped:
-        with precompiled_headers.precompiling(None):
-            return _attempts(source, text, known)  # the log of the first attempt has the headline
+    if attempts[-1].result is None and known_refusals:
+        # The log of the first attempt has the headline.
+        log = compiler_messages.with_errors_of_instances(known_refusals[0].log, attempts[-1].log)
+        attempts.insert(0, _Attempt(first, None, log))
     if was_partial and len(attempts) > 1:
         del attempts[0]  # its errors are those of host code in headers that were not parsed
     return attempts
 
 
-def _skip_refused(builder: UnitBuilder, source: Source, files: SourceInputs) -> int:
-    """Let go of what the compiler refused in the same texts, whatever was asked of them; return how often it did."""
-    for number in range(_MOST_ATTEMPTS - 1):
-        places = precompiled_headers.refused_places(_all_texts(source, files, builder.unit()))
-        if places is None or not builder.drop(places):
-            return number
-    return _MOST_ATTEMPTS - 1
+def _note_refusal(source: Source, files: SourceInputs, attempt: _Attempt) -> None:
+    """Note the errors of an attempt but for those of instances, which depend on what is asked."""
+    log = attempt.log
+    if source.kernels or source.symbols or source.harness.strip():
+        log = compiler_messages.without_instances(log)
+    places = compiler_messages.error_places(log, source, search_folders(source))
+    if places:
+        precompiled_headers.note_refusal(_key(source, files, attempt.unit), Refusal(places, log))
 
 
-def _unparsed(source: Source, files: SourceInputs) -> tuple[object, ...]:
+def _skip_refused(builder: UnitBuilder, source: Source, files: SourceInputs) -> list[Refusal]:
+    """Let go of what the compiler refused in the same texts, whatever was asked of them; return what it said."""
+    refusals: list[Refusal] = []
+    while len(refusals) < _MOST_ATTEMPTS - 1:
+        refusal = precompiled_headers.known_refusal(_key(source, files, builder.unit()))
+        if refusal is None or not builder.drop(refusal.places):
+            break
+        refusals.append(refusal)
+    return refusals
+
+
+def _key_unparsed(source: Source, files: SourceInputs) -> str:
     """What decides whether headers compile that are not parsed: the compiler refuses their host code always."""
-    return ("unparsed", files.contents, source.defines, search_folders(source))
+    defined = [f"{name}={text}" for name, text in source.defines.items()]
+    folders = map(str, search_folders(source))
+    return precompiled_headers.key_of(("unparsed", *files.contents, *defined, "", *folders))
 
 
-def _all_texts(source: Source, files: SourceInputs, unit: TranslationUnit) -> tuple[object, ...]:
-    """Return what decides the compiler's errors: debug information does not."""
+def _key(source: Source, files: SourceInputs, unit: TranslationUnit) -> str:
+    """Return the key of what decides the compiler's errors: debug information does not."""
     options = [option for option in options_for(source) if option not in debug_types.OPTIONS]
-    return (unit, files.contents, options, search_folders(source))
+    texts = [unit.text, str(unit.uses_library), *itertools.chain.from_iterable(unit.headers.items())]
+    folders = map(str, search_folders(source))
+    return precompiled_headers.key_of((*texts, "", *unit.missing, "", *files.contents, *options, "", *folders))
 
 
 def _builder(source: Source, files: SourceInputs, text: str) -> UnitBuilder:
@@ -295,8 +357,9 @@ def _attempt(
     texts = (unit.text, *unit.headers.values())
     headers = _given_headers(source, unit, folders)
     asked = name_expressions(() if source.harness else source.kernels, signatures or {})
-    contents = inputs(source).contents
-    implied = host_headers.implied((*texts, *(content.decode(errors="replace") for content in contents[1:])))
+    files = inputs(source)
+    contents = files.contents
+    implied = host_headers.implied((unit.text, *_header_texts(files, unit)))
     options = _options(source, folders)
     precompiled = precompiled_headers.find(unit.text, options, headers, contents[1:], may_be_refused=may_be_refused)
 
@@ -322,6 +385,12 @@ def _attempt(
     return attempt
 
 
+def _header_texts(files: SourceInputs, unit: TranslationUnit) -> Iterator[str]:
+    """Yield the texts of the project's headers as the compiler gets them."""
+    for file, content in zip(files.files[1:], files.contents[1:], strict=True):
+        yield unit.headers.get(str(file.resolve())) or content.decode(errors="replace")
+
+
 def _precompiled(
     source: Source, path: Path, precompiled: PrecompiledHeaders, compile_once: Callable[[], _Attempt]
 ) -> _Attempt | None:
@@ -341,6 +410,8 @@ def _precompiled(
     has_warnings = precompiled.has_warnings(attempt.log, path.name)
     if precompiled.is_known:
         attempt = _with_log(attempt, precompiled.with_warnings(attempt.log), source)
+    elif attempt.result is not None and debug_types.are_asked(source.options):
+        pass  # nobody reads the warnings of a program that is made for its types
     elif has_warnings and attempt.result is not None:
         precompiled.note_warnings(attempt.log, compile_once().log)
     else:
@@ -475,9 +546,7 @@ def _shows_folder(source: Source, unit: TranslationUnit, ptx: str, folders: tupl
     defined += [option.removeprefix("--define-macro").lstrip("-D= ") for option in source.options]
     if not path_macros.mentions_path((*files.contents, *(text.encode() for text in defined))):
         return False
-    texts = [unit.text + source.harness]
-    for file, content in zip(files.files[1:], files.contents[1:], strict=True):
-        texts.append(unit.headers.get(str(file.resolve())) or content.decode(errors="replace"))
+    texts = [unit.text + source.harness, *_header_texts(files, unit)]
     return path_macros.expands_path(texts, defined)
 
 
@@ -542,7 +611,8 @@ def failure(source: Source, text: str, log: str, standard: str = "") -> CompileE
         line = compiler_messages.first_line(log, source, folders, inputs(source).files)
         error = error_class(compiler_messages.explain(log, source, folders, standard), source_line=line)
     error.log = log
-    error.missing_header = compiler_messages.missing_header(log)
+    missing = compiler_messages.missing_header(log)
+    error.missing_headers = (missing,) if missing else ()
     error.standard = standard
     return error
 

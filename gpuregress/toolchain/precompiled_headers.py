@@ -19,12 +19,13 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 from gpuregress.gpu.records import Record
+from gpuregress.toolchain import cache
 from gpuregress.toolchain.host_code.preprocessing import CxxText
 
 ErrorPlace = tuple[Path, int]
@@ -54,7 +55,7 @@ _seen: set[Path] = set()
 _refused: set[Path] = set()
 _warnings: dict[Path, str] = {}
 """Folder → the warnings of its headers."""
-_places: dict[str, tuple[ErrorPlace, ...]] = {}
+_refusals: dict[str, Refusal] = {}
 
 
 class PrecompiledHeaders(Record):
@@ -212,27 +213,37 @@ def _changes_lost_state(content: bytes) -> bool:
     return _LOST.search(content) is not None or _PRAGMA_OF_MACRO.search(content) is not None
 
 
-def note_refusal(texts: Sequence[object], places: tuple[ErrorPlace, ...]) -> None:
-    """Note the errors of texts that do not depend on what is asked of them.
+class Refusal(Record):
+    """The errors of texts that do not depend on what is asked of them: where they are, and the log."""
+
+    places: tuple[ErrorPlace, ...]
+    log: str
+
+
+def note_refusal(key: str, refusal: Refusal) -> None:
+    """Note the errors of texts.
+
+    Args:
+        key: of all that decides what the compiler says.
+        refusal: the errors.
+    """
+    if _folder.get() is not None:
+        _refusals[key] = refusal
+
+
+def known_refusal(key: str) -> Refusal | None:
+    """Return the errors of texts; None where they are not known.
+
+    Args:
+        key: as for `note_refusal`.
+    """
+    return _refusals.get(key) if _folder.get() is not None else None
+
+
+def key_of(texts: Iterable[str | bytes]) -> str:
+    """Digest texts; "" where nothing is noted.
 
     Args:
         texts: all that decides what the compiler says.
-        places: where the errors are.
     """
-    if _folder.get() is not None:
-        _places[_digest(texts)] = places
-
-
-def refused_places(texts: Sequence[object]) -> tuple[ErrorPlace, ...] | None:
-    """Return where texts have errors; None where that is not known.
-
-    Args:
-        texts: as for `note_refusal`.
-    """
-    if _folder.get() is None:
-        return None
-    return _places.get(_digest(texts))
-
-
-def _digest(texts: Sequence[object]) -> str:
-    return hashlib.sha256(repr(texts).encode()).hexdigest()
+    return cache.digest(texts) if _folder.get() is not None else ""

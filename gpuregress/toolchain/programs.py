@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import CompileError, UnknownNames
+from gpuregress.foundation.errors import CompileError, GpuregressError, UnknownNames
 from gpuregress.foundation.records import (
     CompiledLaunch,
     Entry,
@@ -67,6 +69,9 @@ _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ATTEMPTS = 3
 _MOST_NAMED = 5
 _PATH_MARK = "\x1a{}\x1a"
+
+_kept: ContextVar[dict[str, Program | CompileError] | None] = ContextVar("kept_programs", default=None)
+"""Key → what came of a source whose dependencies are not known; None: it is compiled for each run."""
 
 
 class _Compiled(Record):
@@ -162,6 +167,36 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
         return find(source) or make(source)
 
 
+@contextlib.contextmanager
+def keeping_unknown() -> Iterator[None]:
+    """Compile a source whose dependencies are not known once in this block, while its known files stay as they are."""
+    token = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
+def keep(source: Source, result: Program | GpuregressError) -> None:
+    """Note what came of a source, where `keeping_unknown` is in effect and the cache does not hold it.
+
+    A header that is missing may be there the next time.
+    """
+    kept = _kept.get()
+    if kept is None or not isinstance(result, Program | CompileError):
+        return
+    if isinstance(result, CompileError) and result.missing_headers:
+        return
+    with contextlib.suppress(OSError):
+        files = inputs(source)
+        if files.unknown:
+            kept[source_keys.own(source, files)] = result
+            if isinstance(result, CompileError) and _is_in_source(source, result):
+                kept[source_keys.shared(source, files)] = result
+            if isinstance(result, Program) and _is_for_types(source):
+                kept.update((source_keys.types(source, files, name), result) for name in result.types)
+
+
 def find(source: Source) -> Program | None:
     """Find the program of a source in the cache; None if it must be compiled.
 
@@ -184,11 +219,11 @@ def _find(source: Source) -> Program | None:
     if suffix == ".ptx":
         return _take_ptx(source, files)
     if files.unknown:
-        return None
+        return _find_kept(source, files)
     if source.python is not None:
         return _find_python(source, source.python, files)
     for key in source_keys.candidates(source, files):
-        program = _cached(key, files)
+        program = _cached(key, files) or _types_of_others(source, files, _noted)
         if program is not None:
             return program
         _check_failure(key, source, files)
@@ -217,6 +252,9 @@ def make(source: Source) -> Program:
             key = compiled.program.key
             if source.python is not None and not files.unknown:
                 _note_version(source, source.python, files, key)
+            if _is_for_types(source) and not files.unknown:
+                for name in compiled.program.types:
+                    cache.store(source_keys.types(source, files, name), {_SHARED: key}, {})
             cache.note_stages(key, {"front end": time.perf_counter() - start})
             return replace(_stored(compiled), card=source.card)
     raise CompileError(f"{_changed(source)} while it was compiled; run it again")
@@ -329,8 +367,7 @@ def _shared_result(source: Source, files: SourceInputs) -> NvrtcResult | None:
     """Find the result of compiling a source that was compiled for other kernels; None if it must be compiled."""
     if files.unknown or not _is_sharing(source):
         return None
-    note = cache.load(source_keys.shared(source, files)) or {}
-    program = _cached(str(note[_SHARED])) if _SHARED in note else None
+    program = _noted(source_keys.shared(source, files))
     if program is None:
         return None
     ptx = storage.read_bytes(Path(program.ptx)).decode()
@@ -349,6 +386,49 @@ def _shared_result(source: Source, files: SourceInputs) -> NvrtcResult | None:
         warnings=warnings(program),
         local_arrays=program.local_arrays,
     )
+
+
+def _is_for_types(source: Source) -> bool:
+    """Tell whether the program of a source is made for the types in it and never runs."""
+    return not source.harness and debug_types.are_asked(source.options)
+
+
+def _find_kept(source: Source, files: SourceInputs) -> Program | None:
+    """Find what came of a source whose dependencies are not known; None where it was not kept."""
+    kept = _kept.get() or {}
+    result = kept.get(source_keys.own(source, files)) or kept.get(source_keys.shared(source, files))
+    if isinstance(result, CompileError):
+        raise result
+    return result or _types_of_others(source, files, kept.get)
+
+
+def _noted(key: str) -> Program | None:
+    note = cache.load(key) or {}
+    return _cached(str(note[_SHARED])) if _SHARED in note else None
+
+
+def _types_of_others(
+    source: Source, files: SourceInputs, look: Callable[[str], Program | CompileError | None]
+) -> Program | None:
+    """Find the types of kernels and variables in programs that were made for them or others; None if one is missing.
+
+    Args:
+        source: whose types are asked for.
+        files: of it.
+        look: the key of the note of a kernel or variable → the program with its types.
+    """
+    names = (*source.kernels, *source.symbols)
+    if not names or not _is_for_types(source):
+        return None
+    types: dict[str, tuple[TypeLayout, ...]] = {}
+    last: Program | None = None
+    for name in names:
+        program = look(source_keys.types(source, files, name))
+        if not isinstance(program, Program):
+            return None
+        types[name] = program.types[name]
+        last = program
+    return replace(last, types=types) if last is not None else None
 
 
 def _pinned(source: Source, ptx: str) -> str:
@@ -636,14 +716,22 @@ def _store_failure(source: Source, files: SourceInputs, error: CompileError) -> 
     each time: it names files from the working folder, and a missing header may be elsewhere in the clone by then.
     """
     log = _without_paths(error.log, files.files)
-    record = {"log": log, "standard": error.standard, "headers": source_keys.header_versions()}
+    headers = source_keys.header_versions()
+    record = {"log": log, "standard": error.standard, "needs": error.needs, "headers": headers}
     cache.store(source_keys.own(source, files), {_FAILURE: record}, {})
-    # The names that are asked for decide which host types stay, and what is instantiated.
-    is_probe = source.harness.isspace() and not source.kernels and not source.symbols
+    if _is_in_source(source, error):
+        cache.store(source_keys.shared(source, files), {_FAILURE: record}, {})
+
+
+def _is_in_source(source: Source, error: CompileError) -> bool:
+    """Tell whether an error is the same whatever is asked for.
+
+    The names that are asked for decide which host types stay, and what is instantiated.
+    """
+    is_probe = source.harness == harness.NOTHING and not source.kernels and not source.symbols
     is_nameless = is_probe or _is_sharing(source)
     is_in_source = is_nameless and not isinstance(error, UnknownNames)
-    if is_in_source or compiler_messages.is_catastrophic(error.log):
-        cache.store(source_keys.shared(source, files), {_FAILURE: record}, {})
+    return is_in_source or compiler_messages.is_catastrophic(error.log)
 
 
 def _check_failure(key: str, source: Source, files: SourceInputs) -> None:
@@ -662,7 +750,9 @@ def _check_failure(key: str, source: Source, files: SourceInputs) -> None:
     from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - as in `_compile_cxx`
 
     text = files.contents[0].decode(errors="replace")
-    raise nvrtc.failure(source, text, _with_own_paths(record["log"], files.files), record["standard"])
+    error = nvrtc.failure(source, text, _with_own_paths(record["log"], files.files), record["standard"])
+    error.needs = record["needs"]
+    raise error
 
 
 def _without_paths(log: str, files: Sequence[Path]) -> str:

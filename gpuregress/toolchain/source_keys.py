@@ -59,6 +59,17 @@ def shared(source: Source, files: SourceInputs) -> str:
     return own(replace(source, kernels=("",), symbols=(), harness=""), files)
 
 
+def types(source: Source, files: SourceInputs, name: str) -> str:
+    """Calculate the key of the note which program has the types of a kernel or variable.
+
+    Args:
+        source: in C++, compiled for its types.
+        files: the files that decide its program.
+        name: that is asked for.
+    """
+    return own(replace(source, kernels=("", name), symbols=(), harness=""), files)
+
+
 def newest(source: Source, files: SourceInputs) -> str:
     """Calculate the key of the note which program of a Python source was made by the newest compiler, on any host."""
     assert source.python is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuregress.foundation.wording import first_names, joined, plural, value_text
+from gpuregress.foundation.wording import first_names, free_name, joined, plural, value_text
 
 
 def test_a_count_has_its_noun() -> None:
@@ -25,3 +25,9 @@ def test_empty_texts_leave_no_separator() -> None:
 
 def test_values_are_written_as_in_a_job() -> None:
     assert [value_text(value) for value in (True, 4, 0.5, "float")] == ["true", "4", "0.5", "float"]
+
+
+def test_a_name_that_is_taken_gets_a_number() -> None:
+    assert free_name("x", {"y"}) == "x"
+    assert free_name("x", {"x", "x_2"}) == "x_3"
+    assert free_name("k", {"k"}, "-") == "k-2"

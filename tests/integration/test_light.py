@@ -52,7 +52,7 @@ def test_a_run_loads_no_compiler_and_nothing_of_its_workers() -> None:
     loaded = set(done.stdout.split())
     assert "gpuregress.judge.judge" in loaded
     assert not loaded & {"tree_sitter", "gpuregress.toolchain.nvrtc", "gpuregress.execution.runner.execution"}
-    assert not loaded & {"email.message", "concurrent.futures"}
+    assert "email.message" not in loaded
 
 
 def test_the_first_worker_starts_before_the_records_are_loaded() -> None:

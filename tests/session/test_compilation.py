@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuregress.execution.workers.compiler_pool import Result, process_count
+from gpuregress.execution.workers.compiler_pool import CompilerPool, Result, process_count
 from gpuregress.foundation.errors import CompileError, HarnessError, Interrupted, UsageError
 from gpuregress.foundation.records import Case, Program, Source, Variants
 from gpuregress.gpu.records import replace
@@ -14,6 +14,7 @@ from gpuregress.session import compilation
 from gpuregress.session.compilation import Built, CasePrograms, ProgramBuilder
 from gpuregress.session.events import Compiling, Event
 from gpuregress.store.project import find
+from gpuregress.toolchain import debug_types, programs
 from tests import fakes, workshop
 from tests.session.crews import InProcessCrew, SlowCrew, case_of, compiler
 
@@ -142,3 +143,32 @@ def test_each_distinct_source_is_compiled_once(tmp_path: Path, monkeypatch: pyte
 def test_an_unknown_architecture_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--arch"):
         compilation.build(find(workshop.make(tmp_path).root), (), arch="sm_1x")
+
+
+def test_a_source_with_unknown_dependencies_is_compiled_once_where_its_programs_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted: list[str] = []
+    submit = CompilerPool.submit
+
+    def counted(pool: CompilerPool, key: str, one: Source) -> None:
+        if one.kernels and not debug_types.are_asked(one.options):
+            submitted.append(Path(one.path).name)
+        submit(pool, key, one)
+
+    monkeypatch.setattr(CompilerPool, "submit", counted)
+    dated = source(tmp_path, "dated.cu", 'extern "C" __global__ void k(int *x) { *x = sizeof(__DATE__); }\n')
+    broken = source(tmp_path, "broken.cu", 'extern "C" __global__ void k(int *x) { *x = sizeof(__DATE__) }\n')
+    with programs.keeping_unknown(), compilation.keeping_compilers():
+        first, error = compilation.compile_sources([dated, broken])
+        assert isinstance(error, CompileError)
+        assert compilation.compile_source(dated) == first
+        case = replace(case_of("a", dated.path), source=dated)
+        assert isinstance(compilation.compile_cases([case])["a"], CasePrograms)
+        with pytest.raises(CompileError, match="expected a"):
+            compilation.compile_source(broken)
+        assert submitted == ["dated.cu", "broken.cu"]
+        Path(dated.path).write_text(Path(dated.path).read_text() + "// changed\n")
+        compilation.compile_source(dated)
+    compilation.compile_source(dated)
+    assert submitted[2:] == ["dated.cu"] * 2

@@ -3,11 +3,13 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gpuregress.foundation.errors import CompileError
 from gpuregress.toolchain import nvrtc, nvrtc_options, programs
+from gpuregress.toolchain.functions import harness
 from tests.toolchain.conftest import Write
 
 
@@ -219,7 +221,7 @@ def test_a_missing_header_ends_the_attempts(write: Write, monkeypatch: pytest.Mo
     text += "template __global__ void k<float>(float*);\nvoid host(Host h) { gone(h); }\n"
     with pytest.raises(CompileError) as caught:
         _compile(write, text, kernels=("k<int>",))
-    assert caught.value.missing_header == "gone.h"
+    assert caught.value.missing_headers == ("gone.h",)
     assert len(units) == 1
     with pytest.raises(CompileError) as caught:
         _compile(write, f"__device__ int f() {{ return y; }}\n{text}", kernels=("k<int>",))
@@ -258,3 +260,59 @@ def test_a_source_in_a_later_standard_is_told_the_option(write: Write) -> None:
     assert _compile(write, NEWER, kernels=("k<int>",), options=("-std=c++20",)).ptx
     for text, options in ((NEWER, ("-std=c++17",)), (f"{NEWER}typename wrong;", ())):
         assert "C++20" not in _refusal(write, text, kernels=("k<int>",), options=options)
+
+
+@pytest.mark.parametrize(
+    ("body", "needs"),
+    [
+        ("x[0] = f(1);", "classes"),
+        ("f.insert(1);", "classes"),
+        ("x[0] = f->value;", "classes"),
+        ("x[0] = f[0];", "classes"),
+        ("x[0] = F::value;", "classes"),
+        ("x[0] = f << 1;", "any"),
+        ("x[0] = gone;", "nothing"),
+        ("x[0] = f(1); } __device__ void other() { gone();", "nothing"),
+    ],
+)
+def test_an_error_tells_which_template_arguments_may_mend_it(write: Write, body: str, needs: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        _compile(write, f"template <class F> __global__ void k(int* x, F f) {{ {body} }}\n", kernels=("k<float>",))
+    assert caught.value.needs == needs
+
+
+def test_directives_alone_tell_the_missing_headers(write: Write) -> None:
+    write(
+        "#pragma once\n#include <c/gone.h>\n#define INNER 1\nthis is no code; /* nor\n#include <d/gone.h> */\n", "a.h"
+    )
+    text = '#include "a.h"\n#if INNER // begins\n#include <e/gone.h> /* and goes\non */\n'
+    text += "#else\n#include <f/gone.h>\n#endif\n"
+    text += (
+        'void host() { gone(R"(\n#include <g/gone.h>\n)"); }\n#ifdef __NVCC__\n#include <cub/cub.cuh>\n#include "h.h"\n'
+    )
+    text += "#endif\n"
+    with pytest.raises(CompileError) as caught:
+        _compile(write, text, harness=harness.DIRECTIVES)
+    assert caught.value.missing_headers == ("c/gone.h", "e/gone.h", "h.h")
+    assert not caught.value.log
+    write("", "b.h")
+    assert _compile(write, '#include "b.h"\nno code\n', harness=harness.DIRECTIVES).ptx
+    with pytest.raises(CompileError) as caught:
+        _compile(write, "#error gone\n", harness=harness.DIRECTIVES)
+    assert caught.value.missing_headers == ()
+
+
+@pytest.mark.parametrize("is_of_device", [False, True])
+def test_host_code_brings_no_headers(write: Write, monkeypatch: pytest.MonkeyPatch, *, is_of_device: bool) -> None:
+    texts: list[str] = []
+    program = nvrtc._program
+
+    def noted(bindings: object, text: str, *others: Any) -> object:
+        texts.append(text)
+        return program(bindings, text, *others)
+
+    monkeypatch.setattr(nvrtc, "_program", noted)
+    annotation = "__device__ " if is_of_device else ""
+    write(f"{annotation}int largest(int a) {{ return std::max(a, 2); }}\n", "a.h")
+    _compile(write, '#include "a.h"\n__global__ void k(int* x) { x[0] = 1; }\n', kernels=("k",))
+    assert [text.startswith("#include <algorithm>\n") for text in texts] == [is_of_device]

@@ -37,6 +37,10 @@ def _compiled(folder: Path, kernel: str, *options: str) -> NvrtcResult:
     return nvrtc.compile_source(Source(str(path), kernels=(kernel,), options=options), path.read_text())
 
 
+def _compiled_source(source: Source) -> NvrtcResult:
+    return nvrtc.compile_source(source, Path(source.path).read_text())
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "scale.cu").write_text(SOURCE)
@@ -200,3 +204,54 @@ def test_host_code_is_refused_once_for_all_kernels_of_a_source(
         assert [_compiled(tmp_path, kernel) for kernel in ("scale<float>", "scale<double>")] == expected
         _compiled(tmp_path, "scale<float>", *debug_types.OPTIONS)
     assert refused == [True, False, False, False]
+
+
+def test_what_fails_for_one_kernel_is_not_tried_again_for_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "struct Host { Gone gone; };\nstruct Other { Host host; };\n"
+    kernel = "template <class T> __global__ void k(T x) { int Host = 2, Other = 3; x << (Host + Other); }\n"
+    path = tmp_path / "k.cu"
+    path.write_text(f"{text}{kernel}")
+    units: list[object] = []
+    attempt = nvrtc._attempt
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        """Note an attempt."""
+        units.append(arguments[2])
+        return attempt(*arguments, **options)
+
+    monkeypatch.setattr(nvrtc, "_attempt", counted)
+    messages: list[list[str]] = []
+    for folder in (tmp_path / "precompiled", None):
+        messages.append([])
+        with precompiled_headers.precompiling(folder):
+            for type_ in ("float", "double"):
+                with pytest.raises(CompileError) as caught:
+                    _compiled_source(Source(str(path), kernels=(f"k<{type_}>",)))
+                messages[-1].append(str(caught.value))
+                units.append(None)
+    assert messages[0] == messages[1]
+    parts = "".join("x" if unit else " " for unit in units).split()
+    # The texts, of which each goes on where the last one was refused; the first and the last one in a later standard.
+    # The second kernel is tried with the last text alone.
+    assert parts == ["xxxxx", "xxx", "xxxxx", "xxxxx"]
+
+
+def test_types_are_asked_without_a_later_standard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text("template <class T> struct A { T x; };\n")
+    units: list[object] = []
+    attempt = nvrtc._attempt
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        """Note the options of an attempt."""
+        units.append(arguments[1].options)
+        return attempt(*arguments, **options)
+
+    monkeypatch.setattr(nvrtc, "_attempt", counted)
+    with pytest.raises(CompileError):
+        _compiled_source(
+            Source(str(path), harness="\ntemplate <class T> struct B { A<typename T::gone> x; }; B<int> b;\n")
+        )
+    assert units == [()]

@@ -486,3 +486,28 @@ def test_a_program_that_the_assembler_refuses_is_remembered(source: Source, monk
     assert found is not None
     assert found.cubin == ""
     assert cubin_linker.resources(found) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "extern const char built[] __attribute__((unused)); // __DATE__\n#define ODD __DATE__\n"]
+)
+def test_types_of_kernels_are_those_of_any_program_that_was_made_for_them(
+    write: Write, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    text += "struct A { int a; };\nstruct B { float b; };\n"
+    text += "template <class T> __global__ void k(T* x) {}\n__constant__ A filter;\n"
+    names = ("k<A>", "k<B>")
+    both = programs.with_debug_types(write(text, kernels=names, symbols=("filter",)))
+    with programs.keeping_unknown():
+        known = programs.compile(both)
+        programs.keep(both, known)
+        monkeypatch.setattr(nvrtc, "compile_source", None)
+        for name in names:
+            typed = programs.find(replace(both, kernels=(name,), symbols=()))
+            assert typed is not None
+            assert typed.types == {name: known.types[name]}
+        typed = programs.find(replace(both, kernels=names[1:]))
+        assert typed is not None
+        assert typed.types.keys() == {"k<B>", "filter"}
+        assert programs.find(replace(both, kernels=("k<int>",))) is None
+        assert programs.find(replace(both, kernels=names, options=())) is None

@@ -50,7 +50,9 @@ Message = dict[str, Any]
 
 _ERROR_FACTS: dict[str, Any] = {
     "source_line": CodeLine | None,
-    "missing_header": str,
+    "log": str,
+    "missing_headers": tuple[str, ...],
+    "needs": str,
     "standard": str,
     "kind": str,
     "details": tuple[str, ...],

@@ -318,6 +318,8 @@ class _Reading:
             entry_key = (*key, name)
             read_name = self.value(name_form, name, entry_key)
             read_item = self.value(form, item, entry_key)
+            if read_name is not _WRONG and read_name in entries:
+                read_name = self._wrong(entry_key, f"duplicate key: {show(read_name)} is given in another spelling")
             entries[name if read_name is _WRONG else read_name] = _WRONG if read_name is _WRONG else read_item
         return self._sized(entries, list(entries.values()), key, size)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
+from typing import Any
 
 from gpuregress.foundation.document.keys import invalid, show
 
@@ -11,7 +13,8 @@ _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*")
 SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 _SECONDS_PER_DAY = 86400.0
 _AGES = {"h": 3600.0, "d": _SECONDS_PER_DAY, "w": 7 * _SECONDS_PER_DAY}
-_LARGEST_SLOWDOWN = 1e6
+LARGEST_SLOWDOWN = 1e6
+"""A case that may be slower still is not judged at all."""
 BYTES = {
     "B": 1,
     **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", start=1)},
@@ -72,9 +75,20 @@ def slowdown(value: object) -> float:
     Raises:
         ValueError: it is no number from 1 to a million.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= _LARGEST_SLOWDOWN:
-        raise ValueError(f"expected a ratio from 1 to {_LARGEST_SLOWDOWN:,.0f}, such as 1.05, got {show(value)}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= LARGEST_SLOWDOWN:
+        raise ValueError(f"expected a ratio from 1 to {LARGEST_SLOWDOWN:,.0f}, such as 1.05, got {show(value)}")
     return float(value)
+
+
+def whole_number(low: int, high: int) -> Callable[[Any], int]:
+    """Return a function that takes a whole number between bounds, and raises ValueError for all else."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"expected a whole number from {low} to {high:,}, got {show(value)}")
+        return value
+
+    return read
 
 
 def seconds_text(number: float) -> str:

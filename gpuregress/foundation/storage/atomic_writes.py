@@ -18,10 +18,10 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
-from gpuregress.foundation.background import thread_pool
 from gpuregress.foundation.storage.os_errors import disk_errors, open_file
 
 # --- flushing to disk -------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def sync_all(files: Iterable[Path], folders: Iterable[Path]) -> None:
             _sync_folder(folder)
         return
 
-    with thread_pool(_SYNCS_AT_ONCE) as workers:
+    with ThreadPoolExecutor(_SYNCS_AT_ONCE) as workers:
         list(workers.map(_sync_file, files))
         list(workers.map(_sync_folder, folders))
 

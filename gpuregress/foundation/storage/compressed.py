@@ -11,20 +11,18 @@ import os
 import struct
 from collections import deque
 from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 import zstandard
 
-from gpuregress.foundation.background import thread_pool
 from gpuregress.foundation.errors import DumpError
 from gpuregress.foundation.storage.os_errors import disk_errors, open_file
 from gpuregress.gpu.records import Record
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from gpuregress.foundation.storage.atomic_writes import Bytes
 
 SUFFIX = ".zst"
@@ -53,7 +51,7 @@ class FrameWriter:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._pool = thread_pool(THREADS)
+        self._pool = ThreadPoolExecutor(THREADS)
         self._text = bytearray()
         self._coming: deque[tuple[int, Future[bytes]]] = deque()
         self._table: list[tuple[int, int]] = []
@@ -159,7 +157,7 @@ class Frames(Record):
             StorageError: one cannot be read.
         """
         coming: deque[Future[bytes]] = deque()
-        pool = thread_pool(THREADS)
+        pool = ThreadPoolExecutor(THREADS)
         try:
             for number in range(len(self)):
                 coming.append(pool.submit(self.text, number))

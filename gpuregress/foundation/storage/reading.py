@@ -145,21 +145,6 @@ def _digest_in_state(path: Path, _state: tuple[int, ...]) -> str:
     return digest_file(path)
 
 
-class RunningDigest:
-    """The xxh3-128 of bytes that come in pieces."""
-
-    def __init__(self) -> None:
-        self._state = xxhash.xxh3_128()
-
-    def update(self, data: bytes) -> None:
-        """Add the next bytes."""
-        self._state.update(data)
-
-    def hexdigest(self) -> str:
-        """The digest of all bytes so far, hexadecimal."""
-        return self._state.hexdigest()
-
-
 def digest_text(data: bytes) -> str:
     """Compute the xxh3-128 of bytes, hexadecimal."""
     return xxhash.xxh3_128_hexdigest(data)

@@ -280,7 +280,7 @@ def _in_run(project: Project, text: str, run: str, case: str, buffer: str) -> In
     if buffer not in dumps:
         known = _those(buffer, dumps)
         raise UsageError(f"{text!r}: run {folder.name} has no dump of buffer {buffer!r} of {case}{known}")
-    return InputFile(str(dumps[buffer]), text, storage.digest_file(dumps[buffer]))
+    return InputFile(str(dumps[buffer]), text, storage.digest_unchanged(dumps[buffer]))
 
 
 def _dumps(folder: Path) -> dict[str, Path]:

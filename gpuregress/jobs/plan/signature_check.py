@@ -44,6 +44,11 @@ _ANY_BITS = "uint32"
 """The dtype of a buffer with the bits of a variable of any type, as captured variables have it."""
 
 
+_MOST_KNOWN = 32
+_known_texts: dict[str, tuple[str, ...]] = {}
+"""Digest of a planned source → its texts and those of its headers."""
+
+
 def check_programs(case: Case, programs: Sequence[Program]) -> tuple[JobError, ...]:
     """Compare a case's arguments with its kernels' signatures.
 
@@ -433,10 +438,17 @@ def _texts(source: Source) -> tuple[str, ...]:
     """Return the texts of a C++ source that the user wrote, and of its headers; none where they cannot be read."""
     if Path(source.path).suffix not in include_scanner.SUFFIXES or source.harness:
         return ()
+    if source.digest in _known_texts:  # cases of a job have the same source
+        return _known_texts[source.digest]
     try:
-        return tuple(content.decode(errors="replace") for content in programs.inputs(source).contents)
+        texts = tuple(content.decode(errors="replace") for content in programs.inputs(source).contents)
     except OSError:
         return ()
+    if source.digest:
+        if len(_known_texts) == _MOST_KNOWN:
+            _known_texts.clear()
+        _known_texts[source.digest] = texts
+    return texts
 
 
 @functools.lru_cache(maxsize=32)

@@ -16,6 +16,7 @@ from gpuregress.jobs.plan.source_files import SourcePath
 from gpuregress.jobs.spec.expressions import Value
 from gpuregress.jobs.spec.load import JobFile
 from gpuregress.jobs.spec.models.job import JobSpec
+from gpuregress.jobs.spec.models.rules import DEVICE
 from gpuregress.jobs.spec.resolve import python_kernels
 from gpuregress.jobs.spec.resolve.compilation import compile_settings
 from gpuregress.jobs.spec.resolve.scope import Scope
@@ -216,8 +217,10 @@ def further(job: JobSpec, scope: Scope, seed: int, inputs_of: Callable[[int], Ca
     count = scope.whole(job.repeat.seeds, key, low=2, high=MAX_SEEDS, what="seeds")
     if count is None:
         return ()
-    if not job.checks and all(rule.statistics is None for rule in job.compare.values()):
-        scope.error(key, "needs a rule with `statistics` in compare, or checks: else no result of a seed is judged")
+    # The checks of the device watch the first run alone.
+    if job.checks.keys() <= {DEVICE} and all(rule.statistics is None for rule in job.compare.values()):
+        text = "needs a rule with `statistics` in compare, or checks of a buffer: else no result of a seed is judged"
+        scope.error(key, text)
         return ()
     first = inputs_of(seed)
     seeds: list[Seeded] = []

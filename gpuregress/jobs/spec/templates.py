@@ -8,8 +8,9 @@ from __future__ import annotations
 import difflib
 import re
 
+from gpuregress.foundation.wording import value_text
 from gpuregress.jobs.spec import expressions
-from gpuregress.jobs.spec.expressions import ExpressionError, Parameters, Value
+from gpuregress.jobs.spec.expressions import ExpressionError, Parameters
 
 _HOLE = re.compile(r"\{([^{}:]*)\}")
 _NEAR = 0.75
@@ -40,11 +41,6 @@ def fill(text: str, names: Parameters, *, strict: bool) -> str:
     return _HOLE.sub(lambda hole: _filled(hole, names, strict=strict), text)
 
 
-def text_of(value: Value) -> str:
-    """Write a value as C++ does: `true`, `128`, `0.5`; text as it is."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _filled(hole: re.Match[str], names: Parameters, *, strict: bool) -> str:
     inner = hole[1]
     if not strict and not any(name in names for name in expressions.names_in(inner)):
@@ -52,7 +48,7 @@ def _filled(hole: re.Match[str], names: Parameters, *, strict: bool) -> str:
         if word.isidentifier() and difflib.get_close_matches(word, names, 1, _NEAR):
             raise ExpressionError(f"cannot evaluate {inner!r}: unknown parameter {word!r}{_hint(word, names)}")
         return hole[0]
-    return text_of(expressions.evaluate_any(inner, names))
+    return value_text(expressions.evaluate_any(inner, names))
 
 
 def _hint(word: str, names: Parameters) -> str:

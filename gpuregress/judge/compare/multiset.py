@@ -9,12 +9,12 @@ match; that greedy matching is as large as any, and what it leaves is "only in t
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuregress.foundation.background import thread_pool
 from gpuregress.foundation.dtypes import Part, Scalar
 from gpuregress.foundation.numeric import ordinals
 from gpuregress.foundation.numeric.decimals import word
@@ -195,7 +195,7 @@ def _count_changed(expected: Array, actual: Array, scalar: Scalar) -> int:
 
 def _both_sorted(expected: Array, actual: Array, scalar: Scalar, bound: Bound) -> tuple[_Side, _Side]:
     """Sort both sides at once."""
-    with thread_pool(1) as pool:
+    with ThreadPoolExecutor(1) as pool:
         other = pool.submit(_sorted, actual, scalar, bound)
         return _sorted(expected, scalar, bound), other.result()
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import GpuregressError, Interrupted, JobErrors, StorageError
+from gpuregress.foundation.errors import GpuregressError, Interrupted, JobErrors
 from gpuregress.foundation.interrupts import StopSignal
-from gpuregress.foundation.records import from_json, to_json
 from gpuregress.foundation.records.audits import AuditEvidence, AuditReport, JobExamination, PartResult
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs import plan
@@ -36,26 +34,17 @@ def find_kept(part: AuditPart, context: AuditContext, jobs: Sequence[AuditedJob]
     if context.fresh:
         return examinations
     for job in jobs:
-        key = _key(part, context, job.name)
-        record = cache.load(key) if key else None
-        if record is None:
-            continue
-        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
-            examinations[job.name] = from_json(JobExamination, record["examination"])
+        known = experiment.recalled(JobExamination, _key(part, context, job.name))
+        if known is not None:
+            examinations[job.name] = known
     return examinations
 
 
 def keep_examinations(part: AuditPart, context: AuditContext, examined: Iterable[JobExamination]) -> None:
-    """Keep the complete examinations; a cache that cannot be written costs the next audit time and nothing else."""
+    """Keep the complete examinations."""
     for result in examined:
-        is_complete = result.share is not None and result.examined == 1.0 and not result.why
-        key = _key(part, context, result.job) if is_complete else ""
-        if not key:
-            continue
-        try:
-            cache.store(key, {"examination": to_json(result)}, {})
-        except StorageError:
-            return
+        if result.share is not None and result.examined == 1.0 and not result.why:
+            experiment.remember(_key(part, context, result.job), result)
 
 
 def _key(part: AuditPart, context: AuditContext, job: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gpuregress.foundation import dtypes
+from gpuregress.foundation.wording import free_name
 from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.capture import signature
 from gpuregress.lab.capture.records import CapturedLaunch, CapturedRegion
@@ -249,11 +250,6 @@ def _plain(symbol: str) -> str:
 
 
 def _unique(name: str, names: set[str]) -> str:
-    plain = name[:56]
-    number = 1
-    unique = plain
-    while unique in names:
-        number += 1
-        unique = f"{plain}_{number}"
+    unique = free_name(name[:56], names)
     names.add(unique)
     return unique

@@ -18,6 +18,7 @@ from gpuregress import __version__
 from gpuregress.foundation import applications, storage
 from gpuregress.foundation.applications import LaunchChoice
 from gpuregress.foundation.errors import HarnessError, UsageError
+from gpuregress.foundation.wording import free_name
 from gpuregress.gpu.records import Record
 from gpuregress.lab.capture import job_text, jobs, raw_log, records, signature
 from gpuregress.lab.capture.jobs import CannotCapture, Target, WrittenJob
@@ -298,11 +299,7 @@ def _job_name(shown: str, launch: CapturedLaunch, captured: Sequence[CapturedLau
     base = plain
     if len(alike) > 1:
         base = f"{plain}-launch{launch.occurrence}"
-    name = base
-    number = 1
-    while name in names:
-        number += 1
-        name = f"{base}-{number}"
+    name = free_name(base, names, "-")
     names.add(name)
     return name
 

@@ -28,6 +28,7 @@ from gpuregress.toolchain import compiler_messages, programs
 from gpuregress.toolchain.build_options import build_files
 from gpuregress.toolchain.build_options.database import CompileCommands
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
+from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.headers import header_search, host_headers, made_headers, virtual_headers
 from gpuregress.toolchain.host_code import reachability
 from gpuregress.toolchain.host_code.preprocessing import CxxText
@@ -52,8 +53,6 @@ _OF_COMPILER = re.compile(r"_|CUDA(?:RT)?_VERSION|NVCC|NDEBUG")
 _UNDEFINED = re.compile(r'error: (?:identifier|name) "(\w+)" is undefined')
 _CUDA_OPTION = re.compile(r"(?:[A-Z]\w*_)?(?:BUILD|ENABLE|HAS|HAVE|USE|WITH)_CUDA")
 """A macro that a build defines where it compiles sources in CUDA."""
-_NO_KERNEL = "\n"
-"""A harness that calls nothing: the source is parsed, and none of its templates is instantiated."""
 
 
 class FoundBuild(Record):
@@ -267,7 +266,7 @@ class _Search:
         names = self._plain_kernels()
         for _ in range(_MOST_HEADERS):
             # With what the drafts are compiled with: the compiler's process then knows the source.
-            source = self._needed().applied_to(Source(str(self._source), harness=_NO_KERNEL))
+            source = self._needed().applied_to(Source(str(self._source), harness=harness.NOTHING))
             if names:
                 source = replace(source, harness="", kernels=(names[0],))
             try:
@@ -280,6 +279,8 @@ class _Search:
                 if not self._add(error):
                     self._error = str(error).partition("\n")[0] if self._absent else ""
                     break
+                if error.missing_headers:
+                    self._find_headers()
             except GpuregressError:
                 break
             else:
@@ -288,20 +289,53 @@ class _Search:
         self._remove_stand_ins()
         return False
 
+    def _find_headers(self) -> None:
+        """Add what else is missing, as far as the directives tell: errors in the code would hide it."""
+        for _ in range(_MOST_HEADERS):
+            source = self._needed().applied_to(Source(str(self._source), harness=harness.DIRECTIVES))
+            try:
+                compilation.compile_source(source)
+            except Interrupted:
+                raise
+            except CompileError as error:
+                if not self._add_all(error.missing_headers):
+                    return
+            except GpuregressError:
+                return
+            else:
+                return
+
+    def _add_all(self, headers: Sequence[str]) -> bool:
+        """Add headers up to the first that may include others, or define a macro; tell whether there is such a one."""
+        for header in headers:
+            if header in self._absent:
+                continue
+            if not self._add_header(header):
+                return False
+            made_from = self._absent.get(header)
+            if header not in self._absent or (made_from is not None and made_from.suffix != ".proto"):
+                return True
+        return False
+
     def _add(self, error: CompileError) -> bool:
         """Add what an error asks for; tell whether there was anything."""
         if error.standard and not self._standard:
             self._standard = (f"-std={error.standard}",)
             return True
-        if not error.missing_header:
+        if not error.missing_headers:
             return self._add_conditional(str(error)) or self._add_exports() or self._add_elsewhere(str(error))
-        folders = header_search.folders_with(error.missing_header, self._source.parent)
+        header, *_ = error.missing_headers
+        return self._add_header(header)
+
+    def _add_header(self, header: str) -> bool:
+        """Add the one folder that has a header, or a file in place of it; tell whether it is there then."""
+        folders = header_search.folders_with(header, self._source.parent)
         if len(folders) != 1 or folders[0] in self._options.include:
-            self._missing = self._missing or error.missing_header
-            return not folders and self._stand_in(error.missing_header)
-        self._folders[folders[0]] = error.missing_header
+            self._missing = self._missing or header
+            return not folders and self._stand_in(header)
+        self._folders[folders[0]] = header
         # A library in the clone has build files of its own, whose macros its headers ask for.
-        for part in build_files.options_for(folders[0] / error.missing_header):
+        for part in build_files.options_for(folders[0] / header):
             conditional = (*part.left_out.get(build_files.CONDITION, ()), *(_words(part.defines)))
             known = self._given.left_out.get(build_files.CONDITION, ())
             left_out = {**self._given.left_out, build_files.CONDITION: (*known, *conditional)}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from msgspec import field
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import GpuregressError, Interrupted
+from gpuregress.foundation.errors import CompileError, GpuregressError, Interrupted
 from gpuregress.foundation.records import Entry, Source
 from gpuregress.gpu import demangle
 from gpuregress.gpu.records import Record
@@ -54,6 +55,7 @@ class CompiledKernel(Record):
         has_dynamic_memory: whether it has an `extern __shared__` array.
         variables: its source's variables in global and constant memory, mangled → bytes.
         problem: why it does not compile, in a line.
+        needs: other template arguments with which it may compile, as in `CompileError`.
     """
 
     entry: Entry | None = None
@@ -61,6 +63,7 @@ class CompiledKernel(Record):
     has_dynamic_memory: bool = False
     variables: Mapping[str, int] = field(default_factory=dict)
     problem: str = ""
+    needs: Literal["any", "classes", "nothing"] = "any"
 
     def role(self, slot: Slot) -> tuple[str, str]:
         """Return the role of a buffer, `fill`, `zeros` or "" for an output, and a comment with the reason.
@@ -172,7 +175,8 @@ def compiled(source: Path, kernel: str, build: BuildOptions = NO_OPTIONS) -> Com
     except GpuregressError as error:
         if not validation.is_wrong_source(error):
             return CompiledKernel()
-        return CompiledKernel(problem=str(error).partition("\n")[0])
+        needs = error.needs if isinstance(error, CompileError) else "any"
+        return CompiledKernel(problem=str(error).partition("\n")[0], needs=needs)
 
 
 def _has_dynamic_memory(ptx: str, mangled: str) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from gpuregress.foundation import dtypes, storage
 from gpuregress.foundation.document import yaml_writer
 from gpuregress.foundation.records import MemberLayout, TypeLayout
+from gpuregress.foundation.wording import free_name
 from gpuregress.gpu.records import replace
 from gpuregress.jobs.plan import named_members
 from gpuregress.jobs.spec import expressions
@@ -58,8 +59,10 @@ class KernelDraft:
         build: BuildOptions = NO_OPTIONS,
         known: KnownTypes = NOTHING,
         texts: Sequence[str] = (),
+        instances: Sequence[str] = (),
     ) -> None:
         self._declaration = declaration
+        self._instances = instances
         self._known = known
         self._types, self._kernel = instance or instantiate(declaration)
         folder = target.absolute().parent
@@ -75,12 +78,13 @@ class KernelDraft:
         if self._is_overloaded:
             self._kernel = declaration.signature(list(self._types.values()))
         self._compiled_kernel = compiled(source, self._kernel, build)
-        if self._compiled_kernel.problem:
+        needs = self._compiled_kernel.needs
+        if self._compiled_kernel.problem and needs == "any":
             self._guess_integers(source, build)
-        if self._compiled_kernel.problem:
+        if self._compiled_kernel.problem and needs != "nothing":
             self._guess_functors(source, build)
-        if self._compiled_kernel.problem:
-            self._qualify_arguments(source, build)
+            if self._compiled_kernel.problem:
+                self._qualify_arguments(source, build)
         self._named: list[tuple[str, CxxParameter]] = []
         for number, parameter in enumerate(declaration.parameters):
             argument = self._types.get(parameter.type, "")
@@ -160,7 +164,7 @@ class KernelDraft:
         if not unknown or self._compiled_kernel.entry is None:
             return known
         plain = plain_kernels(self._texts[0])
-        compiled_types = types.of_kernel(source, build, self._kernel, plain)
+        compiled_types = types.of_kernel(source, build, self._kernel, [*plain, *self._instances])
         more = {}
         for number, (name, layout) in enumerate(zip(names, compiled_types, strict=False)):
             if name in unknown and layout.kind == "class":
@@ -516,12 +520,7 @@ def valid_name(text: str, taken: Collection[str], suffix: str = "") -> str:
         plain = f"p{plain}"
     if suffix and plain in (*expressions.RESERVED, "null"):
         plain += suffix
-    name = plain
-    number = 2
-    while name in taken or name in expressions.RESERVED:
-        name = f"{plain}_{number}"
-        number += 1
-    return name
+    return free_name(plain, {*taken, *expressions.RESERVED})
 
 
 def instantiate(declaration: Declaration) -> tuple[dict[str, str], str]:

@@ -87,6 +87,7 @@ class LaunchDraft(KernelDraft):
             build=facts.build,
             known=facts.types,
             texts=facts.program.texts,
+            instances=facts.instances,
         )
         self._extents = []  # the job's parameters are those of the host code
         self._state = state or JobState()

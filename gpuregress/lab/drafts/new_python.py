@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuregress.foundation.document import yaml_writer
+from gpuregress.foundation.wording import free_name
 from gpuregress.gpu.records import Record
 from gpuregress.lab.drafts import python_host
 from gpuregress.lab.drafts.host_values import Buffer, Constant, Dtype, Number, Tensor
@@ -222,11 +223,7 @@ class _LaunchDraft:
             if known.buffer is tensor.buffer:
                 return name
         plain = re.sub(r"\W", "_", tensor.buffer.name).strip("_") or "buffer"
-        unique = plain
-        number = 2
-        while unique in self._buffers:
-            unique = f"{plain}_{number}"
-            number += 1
+        unique = free_name(plain, self._buffers)
         self._buffers[unique] = tensor
         if tensor.buffer.tensor.shape is None and tensor.shape is None:
             self.guessed_sizes.append(unique)

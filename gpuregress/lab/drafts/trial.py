@@ -18,16 +18,16 @@ from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 
-LIMIT_S = 5.0
+LIMIT_S = 3.0
 """For a case in its first run, in place of the limit in the job."""
-FIRST_RUN_S = 16.0
+FIRST_RUN_S = 8.0
 """For the first run of all drafts; cases without a turn are named."""
 _ROUND_S = 8.0
 """For a run of the drafts whose guesses were changed."""
 MOST_BYTES = 2**30
 """Of a job's buffers in its first run."""
 _TRIAL_S = 3.0
-_ALL_TRIALS_S = 12.0
+_ALL_TRIALS_S = 8.0
 """After which no further trial begins."""
 _MOST_LONGER = 2.0
 """How much longer a case and the trials may take where the drafts took long, as on a slow machine."""
@@ -190,7 +190,7 @@ def first_run_request(device: str, drafting_s: float) -> RunRequest:
     """
     run_s = max(FIRST_RUN_S, float(round(drafting_s)))
     deadline = f"{run_s:g} s for this first run"
-    timeout = _longer(LIMIT_S, drafting_s / 4)
+    timeout = _longer(LIMIT_S, drafting_s / 2)
     until = time.monotonic() + run_s
     return RunRequest(device=device, timeout=timeout, until=until, deadline=deadline)
 

@@ -30,6 +30,8 @@ _FUNCTOR = re.compile(
     r"(?:(?!\}\s*;).)*?\boperator\s*\(\s*\)\s*\((?P<parameters>[^()]*)\)",
     re.DOTALL,
 )
+_MOST_TOGETHER = 64
+"""Kernels of one program that is made for its types."""
 _NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, <>]+>(::\w+)*)?")
 
 
@@ -188,22 +190,25 @@ def of_kernel(source: Path, build: BuildOptions, kernel: str, others: Sequence[s
         source: the file.
         build: the options to compile with.
         kernel: its name, with template arguments.
-        others: kernels of the source that are asked for with it, so that one program answers for all of them.
+        others: kernels of the source that are asked for with it, if it is one of them, so that one program answers for
+            all of them. Where that fails, it is asked for alone.
 
     Raises:
         Interrupted: the user asked to stop.
     """
-    names: tuple[str, ...] = (kernel,)
-    if kernel in others:
-        names = tuple(others)
-    asked = build.applied_to(Source(str(source.absolute()), kernels=names))
-    try:
-        program = compilation.compile_source(programs.with_debug_types(asked))
-    except Interrupted:
-        raise
-    except GpuregressError:
-        return ()
-    return tuple(one.pointee or one for one in program.types.get(kernel, ()))
+    questions: list[tuple[str, ...]] = [(kernel,)]
+    if kernel in others and 1 < len(others) <= _MOST_TOGETHER:
+        questions.insert(0, tuple(others))
+    for names in questions:
+        asked = build.applied_to(Source(str(source.absolute()), kernels=names))
+        try:
+            program = compilation.compile_source(programs.with_debug_types(asked))
+        except Interrupted:
+            raise
+        except GpuregressError:
+            continue
+        return tuple(one.pointee or one for one in program.types.get(kernel, ()))
+    return ()
 
 
 def _compiles(source: Source) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gpuregress.foundation.errors import GpuregressError, StorageError
-from gpuregress.foundation.records import Baseline, Verdict, from_json, to_json
+from gpuregress.foundation.errors import GpuregressError
+from gpuregress.foundation.records import Baseline, Verdict, to_json
 from gpuregress.gpu.records import replace
 from gpuregress.judge.accepted import AcceptedDumps
 from gpuregress.lab import experiment
@@ -33,24 +33,16 @@ class ResultCache:
 
     def find(self, variation: Variation) -> TrialResult | None:
         """Return the result of an equal variation; None where there is none, or it cannot be read."""
-        if not self._base:
-            return None
-        record = cache.load(self._key(variation))
-        try:
-            return from_json(TrialResult, record["result"]) if record is not None else None
-        except (KeyError, TypeError, ValueError, AttributeError):
-            return None
+        return experiment.recalled(TrialResult, self._key(variation))
 
     def keep(self, variation: Variation, result: TrialResult) -> None:
-        """Keep a result that will be the same again; a cache that cannot be written costs time and nothing else."""
-        if not self._base or not result.is_reproducible:
-            return
-        try:
-            cache.store(self._key(variation), {"result": to_json(result)}, {})
-        except StorageError:
-            return
+        """Keep a result that will be the same again."""
+        if result.is_reproducible:
+            experiment.remember(self._key(variation), result)
 
     def _key(self, variation: Variation) -> str:
+        if not self._base:
+            return ""
         changed = sorted({**variation.files, **variation.ptx}.items())
         texts = [part.encode(errors="surrogateescape") for pair in changed for part in pair]
         options = json.dumps((variation.checks, variation.cases))

@@ -25,6 +25,8 @@ import time
 from functools import cached_property
 from pathlib import Path
 
+import xxhash
+
 from gpuregress.foundation import storage
 from gpuregress.foundation.errors import RunLocked, StorageError
 from gpuregress.foundation.records import (
@@ -213,7 +215,7 @@ class JournalWriter:
     def __init__(self, folder: Path, start: JournalStart, *, is_new: bool = True) -> None:
         self._path = folder / FILE
         self._unwritten = bytearray()
-        self._digest = storage.RunningDigest()
+        self._digest = xxhash.xxh3_128()
         flags = os.O_WRONLY | os.O_APPEND
         if is_new:
             flags |= os.O_CREAT | os.O_EXCL

@@ -8,24 +8,20 @@ remaining lines are parsed, which is faster.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import field
 
 from gpuregress.foundation import dtypes
-from gpuregress.foundation.background import thread_pool
 from gpuregress.foundation.dtypes import ElementType
 from gpuregress.foundation.errors import DumpError
 from gpuregress.gpu.records import MutableRecord, Record
 from gpuregress.store.dumps import parse, reader
 from gpuregress.store.dumps.files import Header
 from gpuregress.store.dumps.reader import MappedDump, mapped, newlines, rest_lines, wrong_count
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 
 DENSE = 0.015
 """Share of differing lines from which on parsing all lines is faster (measured; see benchmarks/dump.py)."""
@@ -108,7 +104,7 @@ def differing_elements(expected: Rows, actual: Rows, element_type: ElementType) 
 def _parse_rest(a: MappedDump, b: MappedDump, rest: tuple[int, int, int], *, every: bool) -> Iterator[ElementPairs]:
     """Parse all lines from one on, both files at once in threads."""
     start_a, start_b, line = rest
-    with thread_pool(2) as pool:
+    with ThreadPoolExecutor(2) as pool:
         both = _ahead(pool, reader.parsed(a, start_a, line)), _ahead(pool, reader.parsed(b, start_b, line))
         for rows_a, rows_b in _in_step(*both):
             piece = ElementPairs(np.arange(line, line + len(rows_a)), rows_a, rows_b)

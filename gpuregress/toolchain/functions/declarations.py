@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from gpuregress.gpu.graphs import reachable_from
 from gpuregress.gpu.records import Record, replace
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import CxxParameter, WordScanner, spelled, split, template_name
@@ -362,13 +363,7 @@ def of_function(function: CxxFunction, texts: Sequence[str]) -> tuple[str, ...]:
         for caller in scan(text, macros):
             called = set(_CALL.findall(text[slice(*caller.span)]))
             calls.setdefault(caller.name.rpartition("::")[2], set()).update(called)
-    reached: set[str] = set()
-    waiting = [function.name.rpartition("::")[2]]
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting += calls.get(name, ())
+    reached = set(reachable_from([function.name.rpartition("::")[2]], lambda name: calls.get(name, ())))
     return tuple(sorted(name for name in reached - calls.keys() if _is_library(name)))
 
 

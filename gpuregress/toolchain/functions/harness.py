@@ -18,6 +18,10 @@ from gpuregress.foundation.records import HARNESS_FILE, HARNESS_KERNEL, Function
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.functions.overloads import FunctionInstance
 
+NOTHING = "\n"
+"""A harness that calls nothing: the source is compiled, and none of its templates is instantiated."""
+DIRECTIVES = "\n\n"
+"""A harness with which the directives of the source and its headers are compiled alone, to find missing headers."""
 SIGNATURE = "gpuregress_signature"
 TYPE = "gpuregress_type_{}"
 """A variable whose debug information tells a type: of the result, then of the parameters; a pointer to it."""

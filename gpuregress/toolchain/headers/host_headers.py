@@ -355,7 +355,12 @@ def library_folder(name: str, path: Path) -> Path | None:
 
 def has_device_code(path: Path, content: bytes) -> bool:
     """Tell whether a header may have code or variables of the device."""
-    return path.suffix in (".cu", ".cuh") or _DEVICE_CODE.search(content) is not None
+    return path.suffix in (".cu", ".cuh") or _names_device_code(content)
+
+
+@lru_cache(maxsize=64)
+def _names_device_code(content: bytes) -> bool:
+    return _DEVICE_CODE.search(content) is not None
 
 
 def shims(names: Iterable[str], texts: Collection[str] = ()) -> dict[str, str]:

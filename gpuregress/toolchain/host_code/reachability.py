@@ -136,13 +136,16 @@ class _Selection:
         self._files, self._macros, self._dropped = files, macros, dropped
         self._namespaces = set(KNOWN_NAMESPACES)
         self._all: list[_Candidate] = []
+        self._of_views: defaultdict[tuple[int, int], list[_Candidate]] = defaultdict(list)
         self._functions: set[str] = set()
         self._types: set[str] = set()
         for file, views in enumerate(files):
             for number, view in enumerate(views):
                 self._namespaces |= view.namespaces
                 for declared in view.declarations:
-                    self._all.append(_Candidate(file, number, declared, view.bare))
+                    candidate = _Candidate(file, number, declared, view.bare)
+                    self._all.append(candidate)
+                    self._of_views[file, number].append(candidate)
                     if declared.is_device:
                         self._functions.update(declared.names)
                     if declared.kind != "function":
@@ -259,9 +262,7 @@ class _Selection:
 
     def _of_view(self, file: int, number: int) -> Edits:
         changes = _Changes()
-        for one in self._all:
-            if (one.file, one.view) != (file, number):
-                continue
+        for one in self._of_views[file, number]:
             declared = one.declared
             if not one.stays or (file, declared.start) in self._dropped:
                 if declared.kind != "assertion" and not _KERNEL.search(one.code, declared.start, declared.end):

@@ -92,9 +92,15 @@ class UnitBuilder:
         self._leave_fragments()
         self._dropped: set[tuple[int, int]] = set()
         self._withholds = self._is_refused = False
+        self._unit: TranslationUnit | None = None
 
     def unit(self) -> TranslationUnit:
         """Return the texts without host code."""
+        if self._unit is None:
+            self._unit = self._without_host_code()
+        return self._unit
+
+    def _without_host_code(self) -> TranslationUnit:
         if self._keeps:
             texts, changed = self._given([[] for _ in self._texts])
             headers = {str(self._paths[number]): texts[number] for number in sorted(changed)}
@@ -108,6 +114,13 @@ class UnitBuilder:
         needs = self._is_partial or host_headers.use_library(reached, texts)
         self._withholds = not needs and not virtual_headers.LIBRARY.isdisjoint(self._missing())
         return TranslationUnit(texts[0], headers, self._missing(), not self._withholds or self._is_refused)
+
+    def directives(self) -> TranslationUnit:
+        """Return the texts with nothing but their directives and comments."""
+        changes = [[*_without_code(text), *_conditions_on_nvcc(text)] for text in self._texts]
+        texts, changed = self._given(changes)
+        headers = {str(self._paths[number]): texts[number] for number in sorted(changed)}
+        return TranslationUnit(texts[0], headers, self._missing())
 
     def _given(self, changes: Sequence[Sequence[Replacement]]) -> tuple[list[str], set[int]]:
         """Apply changes to the files; return all texts, and the numbers of the included files that differ from disk.
@@ -160,6 +173,7 @@ class UnitBuilder:
         """
         may_lack = self.withholds_library
         self._is_refused = True
+        self._unit = None
         if self._is_partial:
             self._is_partial = False
             self._views = [views or self._parsed(text) for views, text in zip(self._views, self._texts, strict=True)]
@@ -329,8 +343,16 @@ def _has_wrong_base(declared: Declared, view: View, line: int) -> bool:
 
 
 def _is_in(declared: Declared, view: View, line: int) -> bool:
-    first = view.code.count("\n", 0, declared.start) + 1
-    return first <= line <= first + view.code.count("\n", declared.start, declared.end)
+    starts = _line_starts(view.code)
+    if line > len(starts):
+        return False
+    end = starts[line] if line < len(starts) else len(view.code) + 1
+    return declared.start < end and starts[line - 1] <= declared.end
+
+
+@lru_cache(maxsize=_MOST_PARSED)
+def _line_starts(code: str) -> tuple[int, ...]:
+    return (0, *(match.end() for match in re.finditer("\n", code)))
 
 
 def _host_members(declared: Declared) -> Iterator[Declared]:
@@ -376,6 +398,11 @@ def replacements(text: CxxText, views: Sequence[View], edits: Sequence[Edits], m
     for match in _lambdas(text.code, macros):
         changes.add(Replacement(match.start(1), match.end(1), " " * len(match[1])))
     return sorted(changes, key=_PLACE)
+
+
+def _without_code(text: CxxText) -> Iterator[Replacement]:
+    for start, end in sorted(_visible(text.code, 0, len(text.code))):
+        yield Replacement(start, end, spaces(text.text[start:end]))
 
 
 def replaced(text: str, changes: Iterable[Replacement]) -> str:

@@ -211,7 +211,7 @@ def subroutine(
                 answer: ir.Value | None = build(*given[:place], b, *arguments, **known)
                 return answer
 
-            types = [value.type for value in values]
+            types = [POINTER if value.type.is_pointer else value.type for value in values]
             return caller.call(private_function(caller.module, own_name, result, types, body), values)
 
         return cast("_Function", call)

@@ -348,10 +348,7 @@ def _skips(
 
 def _is_decision(flow: ControlFlowGraph, block: int, source: SourceLine) -> bool:
     """Whether a block ends with a branch of a source line that is taken on a condition."""
-    extent = flow.blocks[block]
-    if extent.end == extent.start:
-        return False
-    last = flow.statements[extent.end - 1]
+    last = flow.last_of(block)
     if not isinstance(last, Instruction) or last.guard is None:
         return False
     return info(last).control is Control.BRANCH and last.source == source

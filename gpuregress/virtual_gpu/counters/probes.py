@@ -25,7 +25,7 @@ from gpuregress.virtual_gpu.counters.conditions import (
 from gpuregress.virtual_gpu.counters.traces import Traces, source_places
 from gpuregress.virtual_gpu.ptx.modifiers import is_signed
 from gpuregress.virtual_gpu.ptx.opcode_table import Control, Wait, info
-from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Label, Statement
+from gpuregress.virtual_gpu.ptx.tree import Call, Instruction, Label
 from gpuregress.virtual_gpu.runtime.probe_sites import Lines, ProbeKind
 
 
@@ -129,7 +129,7 @@ class Probes:
 
     def _branch(self, edge: tuple[int, int]) -> int | None:
         """The counter of a branch that takes an edge; None where no branch of the program's own decides about it."""
-        block, last = self._flow.blocks[edge[0]], self._last(edge[0])
+        block, last = self._flow.blocks[edge[0]], self._flow.last_of(edge[0])
         if not isinstance(last, Instruction) or edge[0] in self._plan.deciding:
             return None
         at_, control = block.end - 1, info(last).control
@@ -173,15 +173,10 @@ class Probes:
 
     def _is_taken(self, edge: tuple[int, int]) -> bool:
         """Whether an edge is that of a conditional branch that is taken."""
-        last = self._last(edge[0])
+        last = self._flow.last_of(edge[0])
         if not isinstance(last, Instruction) or info(last).control is not Control.BRANCH:
             return False
         return last.guard is not None and edge[1] == self._flow.blocks[edge[0]].successors[0]
-
-    def _last(self, number: int) -> Statement | None:
-        """The last statement of a block; None where it has none."""
-        block = self._flow.blocks[number]
-        return self._flow.statements[block.end - 1] if block.end > block.start else None
 
     def _trace_edge(self, emitter: Services, edge: tuple[int, int], *, is_taken: bool) -> None:
         assert self._traces is not None

@@ -8,8 +8,9 @@ induction: as long as they held, no value had wrapped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import and_, or_, xor
 
 from gpuregress.gpu.records import Record
 from gpuregress.virtual_gpu.parallel.affine import (
@@ -17,7 +18,6 @@ from gpuregress.virtual_gpu.parallel.affine import (
     UNBOUNDED,
     ZERO,
     Affine,
-    AffineOperations,
     ConstraintSystem,
     NotAffineError,
     Range,
@@ -25,6 +25,7 @@ from gpuregress.virtual_gpu.parallel.affine import (
     iteration_limit,
     nonpositive,
     nonpositive_before_zero,
+    xor_range,
 )
 from gpuregress.virtual_gpu.runtime.footprint_ir import (
     Condition,
@@ -42,6 +43,7 @@ from gpuregress.virtual_gpu.runtime.footprint_ir import (
 
 _MOST_INSTANCES = 24
 _MOST_EVALUATIONS = 200
+_BITWISE: dict[str, Callable[[int, int], int]] = {"&": and_, "|": or_, "^": xor}
 
 
 class _ForkError(Exception):
@@ -128,11 +130,20 @@ def instances(launch: LaunchValues, nodes: Sequence[int], conditions: Conditions
     return cases
 
 
-class _Evaluator(AffineOperations):
-    """Evaluates nodes under one set of decisions."""
+class _Evaluator:
+    """Evaluates nodes under one set of decisions.
+
+    Quotients, masks and exclusive-ors become further variables, with constraints on their values.
+    """
 
     def __init__(self, launch: LaunchValues, decisions: Mapping[str, int]) -> None:
-        super().__init__(launch.ranges)
+        self.system = ConstraintSystem(launch.ranges)
+        self.xors: dict[str, tuple[Affine, int]] = {}
+        """Variable that stands for `x ^ mask` -> x, and the power of two above the mask."""
+        self._open_loops: list[str] = []
+        """Iteration variables that are being bounded: facts about their values are proven afterwards."""
+        self._to_prove: list[tuple[Affine, int, int]] = []
+        """(expression, least, greatest): assumed ranges of values that depend on them."""
         self._launch, self._footprint, self._decisions = launch, launch.footprint, decisions
         self._nodes = launch.footprint.nodes
         self._values: dict[int, Affine] = {}
@@ -142,7 +153,11 @@ class _Evaluator(AffineOperations):
     # --- values -------------------------------------------------------------------------------------------------------
 
     def value(self, node: int) -> Affine:
-        """Return a node's value, modulo 2^32 or 2^64."""
+        """Return a node's value, modulo 2^32 or 2^64.
+
+        Raises:
+            NotAffineError: it is no affine expression.
+        """
         if node not in self._values:
             value = self._of(self._nodes[node], node)
             self._values[node] = self.current(value)
@@ -188,6 +203,171 @@ class _Evaluator(AffineOperations):
         if operator in (">>", "/", "%", "hi", "min", "max"):
             return self._on_numbers(node, number)
         raise NotAffineError
+
+    # --- numbers of registers -----------------------------------------------------------------------------------------
+
+    def _exact(self, node: int, bits: int, *, signed: bool) -> Affine:
+        """The number that a register's bits stand for."""
+        return self._in_range(self.value(node), bits, signed=signed)
+
+    def _in_range(self, item: Affine, bits: int, *, signed: bool) -> Affine:
+        least = -(1 << bits - 1) if signed else 0
+        first = item
+        for variable in self._open_loops:
+            first = first.substituted(variable, ZERO)
+        low, high = self.system.lower_bound(first), self.system.upper_bound(first)
+        wraps = (low - least) >> bits
+        if (high - least) >> bits != wraps:
+            raise NotAffineError
+        item = item.add(-wraps << bits)
+        if item.depends_on(self._open_loops):
+            self._to_prove.append((item, least, least + (1 << bits) - 1))
+        return item
+
+    def _constant(self, node: int, bits: int) -> int | None:
+        item = self.value(node)
+        return None if item.coefficients else item.constant % (1 << bits)
+
+    def _constant_if_affine(self, node: int, bits: int) -> int | None:
+        try:
+            return self._constant(node, bits)
+        except NotAffineError:
+            return None
+
+    def _variable(self, name: str, low: int, high: int) -> Affine:
+        if low == high:
+            return Affine(low)
+        self.system.ranges[name] = low, high
+        return Affine(0, {name: 1})
+
+    def _refuse_open(self, *items: Affine) -> None:
+        if any(item.depends_on(self._open_loops) for item in items):
+            raise NotAffineError
+
+    # --- operations ---------------------------------------------------------------------------------------------------
+
+    def _product(self, left: Affine, right: Affine) -> Affine:
+        if right.coefficients:
+            left, right = right, left
+        if right.coefficients:
+            raise NotAffineError
+        return left.times(right.constant)
+
+    def _bitwise(self, operation: Operation, node: int) -> Affine:
+        operator, bits = operation.operator, operation.bits
+        left, right = operation.operands
+        if operator == "<<":
+            amount = self._constant(right, 32)
+            if amount is None:
+                raise NotAffineError
+            return self.value(left).times(1 << amount) if amount < bits else ZERO
+        first, mask = self._constant_if_affine(left, bits), self._constant_if_affine(right, bits)
+        if first is not None and mask is not None:
+            return Affine(_BITWISE[operator](first, mask))
+        if first is not None:
+            left, mask = right, first
+        if mask is None:
+            if operator == "|":
+                return self._disjoint_or(left, right, bits)
+            raise NotAffineError
+        if operator == "^":
+            return self._xor(left, mask, bits, node)
+        if operator == "|":
+            return self.value(left).add(mask).minus(self._masked(left, mask, bits, node))
+        return self._masked(left, mask, bits, node)
+
+    def _masked(self, operand: int, mask: int, bits: int, node: int) -> Affine:
+        """`x & mask`."""
+        below = (1 << bits) - mask
+        try:
+            item = self._exact(operand, bits, signed=True)
+        except NotAffineError:
+            if mask >> (bits - 1) or self._open_loops:
+                raise
+            return self._variable(f"&{node}", 0, mask)
+        self._refuse_open(item)
+        if mask & (mask + 1) == 0:
+            return item.plus(self._quotient(item, mask + 1, f"&{node}"), -(mask + 1))
+        if mask and below & (below - 1) == 0:
+            return self._quotient(item, below, f"&{node}").times(below)
+        if mask >> (bits - 1):
+            raise NotAffineError
+        return self._variable(f"&{node}", 0, mask)
+
+    def _quotient(self, item: Affine, divisor: int, name: str) -> Affine:
+        """An expression divided by a positive number, rounded down."""
+        self._refuse_open(item)
+        if not any(coefficient % divisor for coefficient in item.coefficients.values()):
+            return item.divided(divisor)
+        low, high = self.system.lower_bound(item) // divisor, self.system.upper_bound(item) // divisor
+        quotient = self._variable(f"{name}/", low, high)
+        remainder = item.plus(quotient, -divisor)
+        self.system.add(remainder.times(-1))
+        self.system.add(remainder.add(1 - divisor))
+        return quotient
+
+    def _xor(self, operand: int, mask: int, bits: int, node: int) -> Affine:
+        """`x ^ mask`."""
+        if mask == 0:
+            return self.value(operand)
+        if mask == (1 << bits) - 1:
+            return self.value(operand).times(-1).add(-1)
+        item = self._exact(operand, bits, signed=True)
+        self._refuse_open(item)
+        if self.system.lower_bound(item) < 0 or mask >> (bits - 1):
+            raise NotAffineError
+        for power in reversed(range(mask.bit_length())):
+            if mask % (1 << power) == 0 and item.is_multiple_of(1 << power):
+                break
+        mask >>= power
+        item = item.divided(1 << power)
+        group = 1 << mask.bit_length()
+        self.xors[f"^{node}"] = item, group
+        return self._variable(f"^{node}", *xor_range(self.system, item, group)).times(1 << power)
+
+    def _disjoint_or(self, left: int, right: int, bits: int) -> Affine:
+        """`x | y` of numbers that have no bit in common."""
+        first, second = self._exact(left, bits, signed=True), self._exact(right, bits, signed=True)
+        for high, low in ((first, second), (second, first)):
+            power = 1 << max(0, self.system.upper_bound(low)).bit_length()
+            if self.system.lower_bound(low) >= 0 and high.is_multiple_of(power):
+                return high.plus(low)
+        raise NotAffineError
+
+    def _on_numbers(self, operation: Operation, node: int) -> Affine:
+        """Shifts to the right, quotients, remainders, minima and maxima."""
+        operator, bits, signed = operation.operator, operation.bits, operation.signed
+        left, right = operation.operands
+        first = self._exact(left, bits, signed=signed)
+        if operator == ">>":
+            amount = self._constant(right, 32)
+            if amount is None:
+                raise NotAffineError
+            return self._quotient(first, 1 << min(amount, bits), f">{node}")
+        second = self._exact(right, bits, signed=signed)
+        if operator == "hi":
+            return self._quotient(self._product(first, second), 1 << bits, f"h{node}")
+        if operator in ("min", "max"):
+            return self._extreme(operator, first, second, node)
+        if second.coefficients or second.constant <= 0 or self.system.lower_bound(first) < 0:
+            raise NotAffineError
+        quotient = self._quotient(first, second.constant, f"/{node}")
+        return quotient if operator == "/" else first.plus(quotient, -second.constant)
+
+    def _extreme(self, operator: str, first: Affine, second: Affine, node: int) -> Affine:
+        self._refuse_open(first, second)
+        difference = first.minus(second)
+        if operator == "max":
+            difference = difference.times(-1)
+        if self.system.upper_bound(difference) <= 0:
+            return first
+        if self.system.lower_bound(difference) >= 0:
+            return second
+        if self._choose(f"m{node}", (0, 1)) == 0:
+            self._constrain(difference)
+            return first
+        self._constrain(difference.times(-1))
+        return second
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 

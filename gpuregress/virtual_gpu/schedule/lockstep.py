@@ -102,7 +102,6 @@ def _is_spread(emitter: Services, contested: ContestedStores, index: int, stride
 
 # --- lockstep ---------------------------------------------------------------------------------------------------------
 
-_UNCONTESTED = ContestedStores()
 _COUNTED_TOGETHER = 4
 """Regions whose instructions are counted in one register before the count is stored."""
 
@@ -157,7 +156,7 @@ class Lockstep(BlockSchedule):
         contested: its stores that lanes of a warp may make to one address.
     """
 
-    def __init__(self, body: Body, uniformity: Uniformity | None, contested: ContestedStores = _UNCONTESTED) -> None:
+    def __init__(self, body: Body, uniformity: Uniformity | None, contested: ContestedStores) -> None:
         super().__init__(body)
         self._contested = contested
         self._group = 0

@@ -184,9 +184,6 @@ def choose_warp(b: ir.IRBuilder, context: ir.Value, order: ir.Value, threads: ir
 
 # --- passes -----------------------------------------------------------------------------------------------------------
 
-_NONE = DivergentBarriers()
-_UNCONTESTED = ContestedStores()
-
 
 class _Wait(Record):
     """A wait of the kernel, as it was built.
@@ -213,9 +210,7 @@ class Passes(BlockSchedule):
         contested: its stores that lanes of a warp may make to one address.
     """
 
-    def __init__(
-        self, body: Body, divergent: DivergentBarriers = _NONE, contested: ContestedStores = _UNCONTESTED
-    ) -> None:
+    def __init__(self, body: Body, divergent: DivergentBarriers, contested: ContestedStores) -> None:
         body.view.pointer("context")  # loaded first of all
         super().__init__(body)
         self._divergent = divergent

@@ -66,7 +66,7 @@ def test_a_line_that_comes_in_pieces_is_one_message() -> None:
     [
         UnsupportedError("no such instruction", source_line=CodeLine("a.cuh", 3, (("k.cu", 9),))),
         CompileError("it does not compile"),
-        CompileError("it needs a header", missing_header="a.h", standard="c++20"),
+        CompileError("it needs a header", log="a.cu(1): error: b", missing_headers=("a.h",), standard="c++20"),
         PtxError("expected a type", 7),
         KernelFault("trap", "in k", details=("a", "b"), sticky=True, location=FaultLocation("x", 3, thread=(1, 2, 3))),
     ],

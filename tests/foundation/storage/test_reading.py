@@ -60,10 +60,3 @@ def test_a_sealed_record_is_read_and_a_changed_one_refused(tmp_path: Path) -> No
             storage.read_record(path, Fault, "")
     path.write_text(unsealed)
     assert storage.read_record(path, Fault, "", is_sealed=False) == fault
-
-
-def test_a_running_digest_is_that_of_all_bytes() -> None:
-    digest = storage.RunningDigest()
-    for piece in (b"a", b"bc", b""):
-        digest.update(piece)
-    assert digest.hexdigest() == storage.digest_text(b"abc")

@@ -38,6 +38,10 @@ def test_each_seed_has_its_own_fills(tmp_path: Path) -> None:
     [
         ("repeat: {seeds: 1}\nchecks: {sum: [finite]}\n", "repeat.seeds: is 1: seeds must be at least 2"),
         ("repeat: {seeds: 3}\n", "repeat.seeds: needs a rule with `statistics` in compare, or checks"),
+        (
+            "checks: {device: [races]}\nrepeat: {seeds: 3}\n",
+            "or checks of a buffer: else no result of a seed is judged",
+        ),
     ],
 )
 def test_seeds_that_judge_nothing_are_refused(tmp_path: Path, more: str, said: str) -> None:

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.execution.workers.compiler_pool import CompilerPool
 from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.records import Source
 from gpuregress.lab.drafts import build_search
 from gpuregress.lab.drafts.build_search import FoundBuild
 from gpuregress.store.project import Project
+from gpuregress.toolchain.functions import harness
 
 KERNEL = "__global__ void k(int* x) { x[0] = N; }\n"
 TEMPLATE = "template <class T> __global__ void k(T* x) { x[0] = N; }\n"
@@ -40,6 +43,30 @@ def test_the_one_folder_of_the_clone_with_a_missing_header_is_taken(text: str, t
     )
     assert build.options.origin == "a/b.h is in deep/inc; c/c.h is in other"
     assert build.missing_header == ""
+
+
+def test_headers_are_looked_for_without_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    submit = CompilerPool.submit
+
+    def noted(pool: CompilerPool, key: str, source: Source) -> None:
+        compiled.append("directives" if source.harness == harness.DIRECTIVES else "code")
+        submit(pool, key, source)
+
+    monkeypatch.setattr(CompilerPool, "submit", noted)
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
+    files = {
+        "one/a.h": "#include <b.h>\n#include <lib/x.h>\n",
+        "two/b.h": "#define N 1\n",
+        "three/c.h": "",
+        "config.h.in": "#cmakedefine01 WITH_CUDA\n",
+    }
+    text = "#include <a.h>\n#include <lib/y.h>\n#include <config.h>\n#if WITH_CUDA\n#include <c.h>\n#endif\n"
+    build = found(tmp_path, f"{text}{KERNEL}", files)
+    stand_ins = tmp_path / "configs/stand_ins"
+    assert build.options.include == (tmp_path / "one", tmp_path / "two", stand_ins, tmp_path / "three")
+    assert build.missing_header == ""
+    assert compiled == ["code", *["directives"] * 4, "code"]
 
 
 def test_a_header_in_several_folders_is_not_chosen(tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ def test_nothing_is_known_of_a_kernel_that_does_not_compile(tmp_path: Path) -> N
     source = tmp_path / "a.cu"
     source.write_text("__global__ void k(int *x) { x[0] = missing; }\n")
     found = compiled.compiled(source, "k")
-    assert found == CompiledKernel(problem=f'{source}:1: error: identifier "missing" is undefined')
+    problem = f'{source}:1: error: identifier "missing" is undefined'
+    assert found == CompiledKernel(problem=problem, needs="nothing")
     assert found.writes(Slot("x", "int*", const=False, number=0))
 
 

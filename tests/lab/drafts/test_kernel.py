@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from gpuregress.lab.drafts import kernel
-from gpuregress.lab.drafts.compiled import CompiledKernel
+from gpuregress.lab.drafts.compiled import CompiledKernel, compiled
+from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.build_options.options import BuildOptions
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
 
@@ -65,3 +66,31 @@ def test_a_draft_holds_the_options_of_its_build(tmp_path: Path, monkeypatch: pyt
 )
 def test_the_fill_of_records(dtype: str, fill: str) -> None:
     assert kernel.default_fill(dtype) == fill
+
+
+@pytest.mark.parametrize(
+    ("body", "tried"),
+    [
+        ("x[0] = f << 1;", ["float", "int"]),
+        ("x[0] = f.value;", ["float"]),
+        ("x[0] = f(1);", ["float", "Twice"]),
+        ("x[0] = f(1, 2) + gone;", ["float"]),
+    ],
+)
+def test_template_arguments_are_tried_that_may_mend_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, tried: list[str]
+) -> None:
+    source = tmp_path / "k.cu"
+    text = "struct Twice { __device__ int operator()(int a) const { return 2 * a; } };\n"
+    text += f"template <class F> __global__ void k(int* x, F f) {{ {body} }}\n"
+    source.write_text(text)
+    asked: list[str] = []
+
+    def noted(source: Path, name: str, build: BuildOptions) -> CompiledKernel:
+        asked.append(name.partition("<")[2].removesuffix(">"))
+        return compiled(source, name, build)
+
+    monkeypatch.setattr(kernel, "compiled", noted)
+    (declaration,) = cxx_declarations.declarations(text)
+    kernel.KernelDraft(declaration, source, tmp_path / "k.yaml")
+    assert asked == tried

@@ -70,3 +70,17 @@ def test_a_subroutine_that_is_always_inlined_stays_so() -> None:
     for _ in range(20):
         large(caller, I32(1))
     assert "noinline" not in caller.module.globals["large"].attributes
+
+
+def test_pointers_to_arrays_of_two_sizes_are_given_to_one_subroutine() -> None:
+    @subroutine("first", I32)
+    def first(b: ir.IRBuilder, array: ir.Value) -> ir.Value:
+        return b.load(array, typ=I32)
+
+    caller = _caller()
+    for size in (4, 8):
+        kind = ir.ArrayType(I32, size)
+        array = ir.GlobalVariable(caller.module, kind, f"array{size}")
+        array.initializer = ir.Constant(kind, [7] * size)
+        first(caller, array)
+    assert str(caller.function).count('call i32 @"first"(') == 2

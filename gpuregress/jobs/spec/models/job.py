@@ -5,7 +5,7 @@ Numbers are still expressions here; `spec.resolve` evaluates them for each case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -31,7 +31,6 @@ from gpuregress.jobs.spec.models.compilation import CompileSpec, VariantsSpec
 from gpuregress.jobs.spec.models.launch import CallScope, Extents, FunctionSpec, LaunchSpec, Twins
 from gpuregress.jobs.spec.models.rules import DEVICE, CheckSpec, ReferenceSpec, RuleSpec
 from gpuregress.jobs.spec.models.values import (
-    LARGEST_SLOWDOWN,
     NAME_SCHEMA,
     NUMBER_SCHEMA,
     BufferPattern,
@@ -56,22 +55,13 @@ MOST_TIMEOUTS = 1_000_000
 MOST_RETRIES = 10
 
 
-def _count(low: int, high: int) -> Callable[[Any], int]:
-    def count(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"expected a whole number from {low} to {high:,}, got {show(value)}")
-        return value
-
-    return count
+def _count(low: int, high: int) -> Reads:
+    return Reads(units.whole_number(low, high), {"type": "integer", "minimum": low, "maximum": high})
 
 
-TimeoutCount = Annotated[
-    int, Reads(_count(1, MOST_TIMEOUTS), {"type": "integer", "minimum": 1, "maximum": MOST_TIMEOUTS})
-]
+TimeoutCount = Annotated[int, _count(1, MOST_TIMEOUTS)]
+RetryCount = Annotated[int, _count(0, MOST_RETRIES)]
 Slowdown = Annotated[float, Reads(units.slowdown, {"type": "number", "minimum": 1})]
-RetryCount = Annotated[int, Reads(_count(0, MOST_RETRIES), {"type": "integer", "minimum": 0, "maximum": MOST_RETRIES})]
-
-
 FaultKind = Annotated[str, one_of(FAULT_KINDS)]
 Card = Annotated[str, one_of(CARDS)]
 
@@ -168,7 +158,7 @@ class TimingSpec(Spec, frozen=True):
     samples: Annotated[Expr, whole(1), doc("samples that are kept")] = 30
     limit: Annotated[
         Expr | None,
-        real(1, above=True, high=LARGEST_SLOWDOWN),
+        real(1, above=True, high=units.LARGEST_SLOWDOWN),
         doc(
             "the largest ratio to the accepted time, above 1; on the CPU device, to the accepted number of "
             "executed instructions"
@@ -176,7 +166,7 @@ class TimingSpec(Spec, frozen=True):
     ] = None
 
 
-Ratio = Annotated[Expr | None, real(1, high=LARGEST_SLOWDOWN)]
+Ratio = Annotated[Expr | None, real(1, high=units.LARGEST_SLOWDOWN)]
 
 
 class CostSpec(Spec, frozen=True):

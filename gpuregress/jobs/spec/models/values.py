@@ -14,9 +14,6 @@ from gpuregress.foundation.document.forms import Reads, Spec, choice, doc
 from gpuregress.foundation.document.keys import invalid, show
 from gpuregress.jobs.spec import expressions
 
-LARGEST_SLOWDOWN = 1e6
-"""A case that may be slower still is not judged at all."""
-
 
 class Bounds(msgspec.Struct, frozen=True, eq=False):
     """What an expression of a key must be, once it is evaluated; see `whole` and `real`."""

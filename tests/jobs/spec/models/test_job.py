@@ -27,6 +27,7 @@ def test_defaults() -> None:
     [
         ({"dump": "x"}, "expected `all` or a list"),
         ({"dump": [1]}, "expected `all` or a list"),
+        ({"status": {"buffer": "x", "codes": {"35": "full", "0x23": "bad"}}}, "35 is given in another spelling"),
         ({"parameters": {"min": [1]}}, "reserved name 'min'"),
         ({"known_failing": {"until": "24 Dec", "why": "x"}}, "expected a day such as 2026-12-24, got '24 Dec'"),
         ({"known_failing": {"until": "2026-02-30", "why": "x"}}, "expected a day such as 2026-12-24"),
