@@ -1,4 +1,4 @@
-"""Campaign of mutation testing: the mutants of one job, further trials of those that live, and the report."""
+"""Campaign of mutation testing: the mutants of a job, further trials of survivors, and the report."""
 
 from __future__ import annotations
 

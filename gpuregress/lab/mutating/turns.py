@@ -1,4 +1,4 @@
-"""Trials of the mutants of one or several jobs, which share the compilers and the workers and take turns."""
+"""Trials of the mutants of several jobs in turns, with the same compilers and workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services of the function under construction, for lowerings that need memory, control flow, waits or faults.
+"""Services of the function under construction: memory, control flow, waits and faults.
 
 Calls into Python and the addresses of symbols, which need no more than these, are here, too.
 """
