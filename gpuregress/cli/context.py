@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,12 +16,15 @@ from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.escapes import json_text
 from gpuregress.gpu import schedules
 from gpuregress.gpu.records import Record
+from gpuregress.jobs.spec.job_files import job_files
 from gpuregress.jobs.spec.overrides import of_texts
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store import project
 from gpuregress.store.project import Project
 
 R = TypeVar("R", bound=Record)
+_JOBS_BESIDE = "gpuregress-jobs"
+_KEY_OF_JOB = re.compile(rb"^[\"']?(?:source|sources|language|launches|function|program)[\"']?[ \t]*:", re.MULTILINE)
 
 
 def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
@@ -41,11 +45,29 @@ def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
 
 
 def find_or_begin_project(ctx: click.Context) -> Project:
-    """Find the current project; where there is none, begin one in the current folder."""
+    """Find the current project; where there is none, begin one in the current folder.
+
+    A folder configs/ in which another program keeps its own YAML files does not get jobs: settings name another one.
+    """
     try:
-        return find_project(ctx)
+        found = find_project(ctx)
     except UsageError:
         return new_project(ctx)
+    if any(file.exists() for file in found.settings_files) or not _is_of_another_program(found.configs):
+        return found
+    storage.write_atomic(found.root / project.SETTINGS_FILE, f"folders: {{configs: {_JOBS_BESIDE}}}\n".encode())
+    console.say(
+        f"configs/ has YAML files of another program: the jobs are written to {_JOBS_BESIDE}/, as "
+        f"{project.SETTINGS_FILE} says now",
+        err=True,
+    )
+    return project.find(found.root)
+
+
+def _is_of_another_program(configs: Path) -> bool:
+    """Whether a folder has YAML files, and none with a key that says what a job runs."""
+    files = job_files(configs)
+    return bool(files) and not any(_KEY_OF_JOB.search(file.read_bytes()) for file in files)
 
 
 def new_project(ctx: click.Context) -> Project:

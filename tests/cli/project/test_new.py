@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -114,10 +115,13 @@ def test_sizes_that_were_found_by_trial_are_told(shop: Workshop, monkeypatch: py
     started: list[str] = []
     start = worker_spawn.start
 
-    def counted(device: str, *arguments: Any, **options: Any) -> worker_spawn.StartedWorker:
-        """Note the device of a worker."""
-        started.append(device)
-        return start(device, *arguments, **options)
+    def counted(
+        device: str, environment: dict[str, str], output: int, command: Sequence[str] | None = None, **options: Any
+    ) -> worker_spawn.StartedWorker:
+        """Note the device of a worker; a compiler is started by another command."""
+        if command is None or "compile_child" not in " ".join(command):
+            started.append(device)
+        return start(device, environment, output, command, **options)
 
     monkeypatch.setattr(worker_spawn, "start", counted)
     shop.write(
@@ -129,6 +133,21 @@ def test_sizes_that_were_found_by_trial_are_told(shop: Workshop, monkeypatch: py
     assert re.search(r"far: x has \d+ elements now, because the kernel accessed x\[\d+\] of \d+: if that is", output)
     assert "new      far " in output
     assert started == ["cpu"], "one worker for the first run, the trials, and the run that is shown"
+
+
+def test_the_yaml_files_of_another_program_are_left_alone(shop: Workshop) -> None:
+    (shop.root / "configs/scale.yaml").unlink()
+    for folder in ("a", "b"):
+        shop.write(f"configs/{folder}/default.yaml", "model: {type: net}\noptimizer: {lr: 0.1}\n")
+    source = shop.write("app/prog.cu", PROGRAM)
+    drafted = shop.call("new", str(source), "--device", "cpu")
+    assert "configs/ has YAML files of another program: the jobs are written to gpuregress-jobs/" in drafted.stderr
+    assert "new      twice" in drafted.stdout
+    assert "default" not in drafted.stdout
+    assert (shop.root / "gpuregress-jobs/twice.yaml").is_file()
+    again = shop.call("run", "--device", "cpu").stdout
+    assert ("new      twice" in again, "default" in again) == (True, False)
+    assert "another program" not in shop.call("new", str(source), "--device", "cpu").stderr
 
 
 def test_a_draft_with_large_buffers_is_not_run(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
