@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,8 @@ from gpuregress.store.project import Project
 
 R = TypeVar("R", bound=Record)
 _JOBS_BESIDE = "gpuregress-jobs"
-_KEY_OF_JOB = re.compile(rb"^[\"']?(?:source|sources|language|launches|function|program)[\"']?[ \t]*:", re.MULTILINE)
+_KEY = re.compile(rb"^[\"']?([A-Za-z_][\w-]*)[\"']?[ \t]*:", re.MULTILINE)
+_KEYS_OF_JOBS = frozenset(b"job source sources language buffers launches function program".split())
 
 
 def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
@@ -65,9 +67,12 @@ def find_or_begin_project(ctx: click.Context) -> Project:
 
 
 def _is_of_another_program(configs: Path) -> bool:
-    """Whether a folder has YAML files, and none with a key that says what a job runs."""
-    files = job_files(configs)
-    return bool(files) and not any(_KEY_OF_JOB.search(file.read_bytes()) for file in files)
+    """Whether the YAML files of a folder have keys, and none that says what a job runs."""
+    keys: set[bytes] = set()
+    for file in job_files(configs):
+        with contextlib.suppress(OSError):
+            keys.update(_KEY.findall(file.read_bytes() if file.is_file() else b""))
+    return bool(keys) and keys.isdisjoint(_KEYS_OF_JOBS)
 
 
 def new_project(ctx: click.Context) -> Project:
