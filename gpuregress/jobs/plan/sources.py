@@ -86,6 +86,7 @@ class JobSources:
     def __init__(self, file: JobFile, problems: Problems, commands: CompileCommands | None = None) -> None:
         self._file, self._problems, self._commands = file, problems, commands
         self._known: dict[tuple[object, ...], SourceFacts | None] = {}
+        self._located: SourcePaths | None = None
         self.requests: list[LabelRequest] = []
 
     @property
@@ -102,7 +103,9 @@ class JobSources:
         job = self._file.job
         if self._file.is_broken("source"):
             return None
-        located = source_files.locate(self._file, scope)
+        if self._located is None or self._has_templates():  # else it is the same for all cases
+            self._located = source_files.locate(self._file, scope)
+        located = self._located
         settings = compile_settings(scope, job.compile, ("compile",), job.card)
         if settings is None:
             self._read_all(located, _folders_only(scope, job), {})  # its file and folders may be wrong, too
@@ -115,18 +118,23 @@ class JobSources:
 
     def facts_without_parameters(self) -> SourceFacts | None:
         """Locate the sources of a job whose parameters are wrong, to report what else is; None if they need them."""
-        if self._file.is_broken("source"):
+        if self._file.is_broken("source") or self._has_templates():
             return None
         job = self._file.job
-        for source in (job.source, *(launch.source for launch in job.launches)):
-            text = source.python if isinstance(source, PythonSourceSpec) else source
-            if templates.is_template(text or ""):
-                return None
         scope = Scope({}, self._problems)
         plain = CompileSpec.of({"options": job.compile.options, "include": job.compile.include})
         settings = compile_settings(scope, plain, ("compile",), job.card)
         located = source_files.locate(self._file, scope)
         return self._read_all(located, settings or _folders_only(scope, job), {})
+
+    def _has_templates(self) -> bool:
+        """Tell whether the path of a source depends on a parameter."""
+        job = self._file.job
+        for source in (job.source, *(launch.source for launch in job.launches)):
+            text = source.python if isinstance(source, PythonSourceSpec) else source
+            if templates.is_template(text or ""):
+                return True
+        return False
 
     def _read_all(
         self, located: SourcePaths | None, settings: CompileSettings, telling: Mapping[str, str]
