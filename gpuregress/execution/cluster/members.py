@@ -117,18 +117,15 @@ class Devices(Record):
     why: str = ""
     named: frozenset[str] = field(default_factory=frozenset)
 
-    def accept(self, member: ClusterMember, case: Case) -> bool:
-        """Tell whether a member can run a case.
+    def arch_for(self, case: Case) -> str:
+        """Return the architecture of the GPUs that run a case: the one that its job names, if there are any."""
+        return case.settings.arch if case.settings.arch in self.named else self.arch
 
-        A case whose job names an architecture runs on GPUs of that one; where there are none, on those of the run.
-        """
+    def accept(self, member: ClusterMember, case: Case) -> bool:
+        """Tell whether a member can run a case."""
         if not member.slots(self.kind):
             return False
-        if self.kind == "cpu":
-            return True
-        if case.settings.arch in self.named:
-            return member.arch == case.settings.arch
-        return member.arch == self.arch
+        return self.kind == "cpu" or member.arch == self.arch_for(case)
 
 
 def member_of(address: str, info: Mapping[str, Any], facts: HostFacts) -> ClusterMember:

@@ -294,7 +294,7 @@ class ClusterPool(CasePool):
             return
         for task in homeless:
             self._waiting.remove(task)
-            why = f"no worker of the cluster at {self._address} has {task.case.settings.arch} any more"
+            why = f"no worker of the cluster at {self._address} has {self.devices.arch_for(task.case)} any more"
             yield self._marked(refused(task, why), None)
 
     def _takes(self, slot: _Slot, *, is_second: bool) -> bool:

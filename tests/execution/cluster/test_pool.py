@@ -213,7 +213,8 @@ def test_a_cluster_without_workers_ends_the_wait(
 def test_a_case_whose_architecture_left_the_cluster_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: StopSignal
 ) -> None:
-    older, newer = (replace(member(arch), gpus=1, arch=arch) for arch in ("sm_80", "sm_90"))
+    newer = replace(member("b"), gpus=1, arch="sm_90")
+    older = replace(member("a", threads=2), gpus=2, arch="sm_80")  # the run's, for cases that name none
 
     def answer(link: ScriptedLink, ticket: int, request: CaseRequest, asked: ClusterMember) -> None:
         if asked is newer:
@@ -222,11 +223,13 @@ def test_a_case_whose_architecture_left_the_cluster_is_an_error(
         link.post(MembersChanged((newer,)))
         link.post(BatchLost(ticket))
 
-    first, second = (fakes.case("double", name=f"fake/{arch}").with_settings(arch=arch) for arch in ("sm_80", "sm_90"))
+    cases = [fakes.case("double", name=f"fake/{arch}").with_settings(arch=arch) for arch in ("sm_80", "sm_90", None)]
     with opened(monkeypatch, ScriptedLink(answer, older, newer), stop) as pool:
-        _, outcomes = run(pool, tmp_path, first, second)
-    assert (outcomes["fake/sm_80"].state, outcomes["fake/sm_90"].state) == ("error", "done")
-    assert outcomes["fake/sm_80"].message == "no worker of the cluster at tcp://s:1 has sm_80 any more"
+        _, outcomes = run(pool, tmp_path, *cases)
+    assert outcomes["fake/sm_90"].state == "done"
+    for name in ("fake/sm_80", "fake/None"):
+        assert outcomes[name].state == "error"
+        assert outcomes[name].message == "no worker of the cluster at tcp://s:1 has sm_80 any more"
 
 
 def test_a_host_that_cannot_run_a_case_is_named(
