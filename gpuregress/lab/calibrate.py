@@ -91,7 +91,7 @@ def fit_rule(cases: Sequence[BufferResults]) -> RuleFit:
     for rule, text, evidence in _candidates(cases):
         if all(not validate_rule(rule, case.element) and _holds(rule, case) for case in cases):
             return RuleFit(rule, text, evidence)
-    return RuleFit(None, "", "no bound holds: the values differ by more than rounding; see statistics: and verify:")
+    return RuleFit(None, "", "no bound holds in each case: values differ by more than rounding; see statistics: and verify:")
 
 
 def _candidates(cases: Sequence[BufferResults]) -> Iterator[tuple[Rule, str, str]]:
@@ -103,7 +103,8 @@ def _candidates(cases: Sequence[BufferResults]) -> Iterator[tuple[Rule, str, str
 def _bounds(cases: Sequence[BufferResults], order: Literal["indexed", "any"]) -> Iterator[tuple[Rule, str, str]]:
     tail = ", order: any" if order == "any" else ""
     ulp = 0
-    relative = absolute = scale = 0.0
+    relative = absolute = 0.0
+    scale = math.inf
     for case in cases:
         columns = case.read()
         if order == "any":
@@ -111,7 +112,8 @@ def _bounds(cases: Sequence[BufferResults], order: Literal["indexed", "any"]) ->
             columns = [column[np.argsort(ordinals.keys(column, scalar), kind="stable")] for column in columns]
         errors = _largest(case.element, columns)
         ulp, relative, absolute = max(ulp, errors[0]), max(relative, errors[1]), max(absolute, errors[2])
-        scale = max(scale, *[_scale(case.element, column) for column in columns])
+        # What is no more than rounding beside the values of one case may be as large as those of another.
+        scale = min(scale, max([_scale(case.element, column) for column in columns]))
     is_float = all(case.element.is_float for case in cases)
     if is_float and ulp * MARGIN <= MOST_ULP:
         steps = _power_of_two(MARGIN * ulp)

@@ -91,6 +91,12 @@ def test_the_rule_of_a_buffer_holds_in_each_case(second: calibrate.Array, text: 
         assert compare.compare(request, X, np.ascontiguousarray(other)).same
 
 
+@pytest.mark.parametrize("error", [1.0, 1e-6])
+def test_large_values_of_one_case_allow_no_error_as_large_as_the_values_of_another(error: float) -> None:
+    large = 1e6 * X
+    assert calibrate.fit_rule([Given(large, large + 10), Given(X, X + error)]).rule is None
+
+
 def test_integers_have_no_steps() -> None:
     values = np.arange(1000, 1100)
     assert fitted(values, values + 1, kind=I32).text == "{rtol: 0, atol: 2.0e+00}"
