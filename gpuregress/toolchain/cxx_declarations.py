@@ -27,6 +27,7 @@ _STRINGIFICATION = re.compile(r"(?<!#)#\s*\w")
 _ATTRIBUTES = frozenset(
     {"__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__attribute__", "alignas"}
 )
+_AFTER_PARAMETERS = _ATTRIBUTES | {"noexcept", "requires", "throw"}
 
 
 class CxxParameter(Record):
@@ -388,11 +389,12 @@ class _Scanner(WordScanner):
         """Tell whether the bracket here is that of a macro before the name, as in `void BOUNDS(256) f(int n)`."""
         first = self._at
         arguments = split(self._brackets("(", ")"))
-        names = 0
+        names: set[str] = set()
         while re.fullmatch(r"[A-Za-z_]\w*", self._peek()):
-            names += 1
-            self._take()
-        is_attribute = names > 0 and self._peek() == "(" and all(len(words) == 1 for words in arguments)
+            names.add(self._take())
+        is_attribute = bool(names) and names.isdisjoint(_AFTER_PARAMETERS) and self._peek() == "("
+        for words in arguments:
+            is_attribute = is_attribute and len(words) == 1 and dtype_of_type(words[0]) is None
         self._at = first
         return is_attribute
 

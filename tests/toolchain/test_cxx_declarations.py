@@ -50,6 +50,12 @@ def test_a_macro_before_the_name_may_have_arguments(head: str) -> None:
     assert _one(f"__global__ {head} k(int n) MORE(1) {{}}").parameters[0].name == "n"
 
 
+@pytest.mark.parametrize("tail", ["noexcept(true)", "requires is_real(T)", "__attribute__((noinline))"])
+def test_what_follows_parameters_without_names_is_not_the_name(tail: str) -> None:
+    assert _one(f"template <class T> __global__ void k(T) {tail} {{}}").name == "k"
+    assert _one(f"__global__ void k(int) MORE(1) {tail};").name == "k"
+
+
 def test_names_are_optional_and_types_may_be_qualified() -> None:
     actual = _one("__global__ void k(unsigned long long, std::size_t n, const Params p, float const * const q, ns::T);")
     assert [(parameter.name, parameter.type) for parameter in actual.parameters] == [

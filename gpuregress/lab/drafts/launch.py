@@ -44,6 +44,7 @@ class JobState:
 
     Attributes:
         parameters: numbers of the host code → parameters of the job.
+        unnamed: numbers that are guesses and for which a case's name has no room; the job has them where they are used.
         names: the buffers.
         by_memory: array of the host code, and whether it is a texture → its buffer.
         dtypes: of the buffers, as the first pointer to each tells them.
@@ -54,6 +55,7 @@ class JobState:
     """
 
     parameters: dict[HostScalar, str] = field(default_factory=dict)
+    unnamed: dict[HostScalar, None] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     by_memory: dict[tuple[int, str], str] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
@@ -177,6 +179,8 @@ class LaunchDraft(KernelDraft):
             yield "parameters:                         # every combination is a case"
             for leaf, name in self._parameters.items():
                 yield f"  {name}: [{leaf.number!r}]{self._origin(leaf)}"
+            for leaf in self._state.unnamed:
+                yield f"  # {leaf.name} is {leaf.number!r} below{self._origin(leaf)}"
 
     def _loops(self) -> str:
         return " and ".join(dict.fromkeys(self._launch.loops))
@@ -206,6 +210,9 @@ class LaunchDraft(KernelDraft):
                 return name
         used = sum(len(name) + len(repr(other.number)) + 2 for other, name in self._parameters.items())
         if used > (_LONG_NAMES if leaf.is_known else _MOST_NAMES):
+            if not leaf.is_known:
+                self._state.unnamed[leaf] = None
+                self._notes.append(f"{leaf.name}: its value ({leaf.where or 'unknown'})")
             return repr(leaf.number)
         text = leaf.name if used <= _LONG_NAMES else leaf.name[:1]
         name = valid_name(text, {*self._parameters.values(), *self._state.names, *self._facts.sizes})

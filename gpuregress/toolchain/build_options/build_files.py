@@ -273,27 +273,38 @@ def _cmake_commands(text: str, options: Mapping[str, bool]) -> Iterator[_CMakeCo
 
 
 def _cmake_condition(arguments: Sequence[str], options: Mapping[str, bool]) -> bool | None:
-    """Evaluate names with NOT, AND and OR; None where something else decides."""
-    alternatives: list[list[bool | None]] = [[]]
-    is_negated = False
-    for word in arguments:
-        if word == "NOT":
-            is_negated = not is_negated
-        elif word == "OR":
-            alternatives.append([])
-        elif word != "AND":
-            value = options.get(word, _CMAKE_PLATFORM.get(word))
-            if _CMAKE_CUDA.fullmatch(word):
-                value = True
-            alternatives[-1].append(not value if is_negated and value is not None else value)
-            is_negated = False
-    values: list[bool | None] = []
-    for terms in alternatives:
-        unknown = None if None in terms or not terms else True
-        values.append(False if False in terms else unknown)
-    if True in values:
+    """Evaluate names with NOT, AND and OR; None where something else decides, as a comparison or a bracket."""
+    alternatives: list[bool | None] = []
+    for words in _split(arguments, "OR"):
+        terms = [_cmake_term(term, options) for term in _split(words, "AND")]
+        unknown = None if None in terms else True
+        alternatives.append(False if False in terms else unknown)
+    if True in alternatives:
         return True
-    return None if None in values else False
+    return None if None in alternatives else False
+
+
+def _cmake_term(words: Sequence[str], options: Mapping[str, bool]) -> bool | None:
+    if not words or any(word != "NOT" for word in words[:-1]):
+        return None
+    name = words[-1]
+    value = options.get(name, _CMAKE_PLATFORM.get(name))
+    if _CMAKE_CUDA.fullmatch(name):
+        value = True
+    if value is None:
+        return None
+    return value == (len(words) % 2 == 1)
+
+
+def _split(words: Sequence[str], separator: str) -> list[list[str]]:
+    """Split a sequence of words at a separator."""
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word == separator:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
 
 
 @lru_cache(maxsize=256)

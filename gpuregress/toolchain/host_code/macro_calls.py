@@ -12,8 +12,13 @@ from collections.abc import Collection, Iterator, Mapping
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText, Macro, words_of
 
-_STRINGIFIED = re.compile(r"(?<!#)#\s*\w+")
-_CONCATENATION = re.compile(r"\s*##\s*")
+_LITERAL = r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
+_TOKEN = re.compile(
+    rf"(?P<kept>{_LITERAL}|\.?\d(?:[eEpP][+-]|'\w|[\w.])*)"
+    r"|(?P<concatenation>\s*##\s*)|(?P<sign>#\s*)?(?P<name>[A-Za-z_]\w*)"
+)
+"""What decides how a macro is expanded: literals and numbers stay, `##` joins, `#` makes a string of an argument."""
+_LITERAL_OR_SPACES = re.compile(rf"(?P<literal>{_LITERAL})|\s+")
 _PART = re.compile(r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'|[^"]""")
 """A string, a character, or any other sign of a call's arguments."""
 _MOST_ROUNDS = 8
@@ -207,6 +212,21 @@ def _expansion(macro: Macro, arguments: tuple[str, ...]) -> str:
     texts = dict(zip(parameters, arguments, strict=False))
     if parameters[-1:] == ("...",):
         texts["__VA_ARGS__"] = ", ".join(arguments[len(parameters) - 1 :])
-    body = _STRINGIFIED.sub('""', macro.body.replace("\\\n", " "))
-    body = WORD.sub(lambda word: texts.get(word[0], word[0]), body)
-    return " ".join(_CONCATENATION.sub("", body).split("\n"))
+
+    def replaced(token: re.Match[str]) -> str:
+        if token["kept"] or token["concatenation"]:
+            return token["kept"] or ""
+        if token["name"] not in texts:
+            return token[0]
+        return _string_of(texts[token["name"]]) if token["sign"] else texts[token["name"]]
+
+    return " ".join(_TOKEN.sub(replaced, macro.body.replace("\\\n", " ")).split("\n"))
+
+
+def _string_of(argument: str) -> str:
+    """Make a string of a macro's argument, as `#` does."""
+
+    def spelled(match: re.Match[str]) -> str:
+        return re.sub(r'["\\]', r"\\\g<0>", match["literal"]) if match["literal"] else " "
+
+    return f'"{_LITERAL_OR_SPACES.sub(spelled, argument.strip())}"'

@@ -109,10 +109,12 @@ def test_many_parameters_with_long_names_leave_room_in_the_names_of_cases(tmp_pa
     given = ", ".join(f"int {name}" for name in names)
     text = f"__global__ void f(int *a, {given}) {{}}\n"
     text += f"void go(int *p, {given}) {{ f<<<1, 32>>>(p, {', '.join(names)}); }}\n"
-    job, _, _ = drafted(tmp_path, text)
+    job, written, needed = drafted(tmp_path, text)
     case = ",".join(f"{name}={value[0]}" for name, value in job["parameters"].items())
     assert list(job["parameters"])[:6] == [*names[:5], "n"]
     assert len(case) <= 200
+    assert f"  # {names[-1]} is 1024 below   # NEEDED: its value; 1024 is a guess" in written
+    assert len([note for note in needed if "its value" in note]) == len(names)
 
 
 def test_a_template_argument_may_be_a_pointer(tmp_path: Path) -> None:

@@ -117,6 +117,20 @@ def test_macros_that_make_functions_of_the_host_too_are_expanded_in_their_lines(
     assert not built.drop({(tmp_path / "k.cu", 10)})
 
 
+def test_strings_and_numbers_of_expanded_macros_are_those_that_the_compiler_would_make(tmp_path: Path) -> None:
+    k = """\
+#define MAKE(name, f, op) \\
+  __device__ float name(float x) { return f(x) * 1.0f + length(#op) + length("f, op"); } \\
+  void name##_host() { Unknown y; }
+MAKE(one, sinf, x  "\\n")
+"""
+    built = builder(tmp_path, k=k)
+    assert built.drop({(tmp_path / "k.cu", 4)})
+    built.drop({(tmp_path / "k.cu", 4)})
+    made = r'__device__ float one(float x) { return sinf(x) * 1.0f + length("x \"\\n\"") + length("f, op"); }'
+    assert made in built.unit().text
+
+
 def test_macros_before_what_the_grammar_misreads_are_expanded(tmp_path: Path) -> None:
     k = "#define KIND(n) __device__ static int kind() { return n; }\n"
     k += "struct S : Base {\n  KIND(4)\n\n  S()\n  : Base(1) {}\n"
