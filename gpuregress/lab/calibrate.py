@@ -91,7 +91,8 @@ def fit_rule(cases: Sequence[BufferResults]) -> RuleFit:
     for rule, text, evidence in _candidates(cases):
         if all(not validate_rule(rule, case.element) and _holds(rule, case) for case in cases):
             return RuleFit(rule, text, evidence)
-    return RuleFit(None, "", "no bound holds in each case: values differ by more than rounding; see statistics: and verify:")
+    evidence = "no bound holds: values of a case differ by more than rounding; see statistics: and verify:"
+    return RuleFit(None, "", evidence)
 
 
 def _candidates(cases: Sequence[BufferResults]) -> Iterator[tuple[Rule, str, str]]:
