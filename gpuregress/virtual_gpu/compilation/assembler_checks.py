@@ -170,6 +170,8 @@ def _instructions(target: str, function: Function) -> Iterator[_Problem]:
         if not supports(target, SM_90.name):
             text = f".{directive} of {function.name} needs {SM_90.name}; the program is compiled for {target}"
             yield _Problem(text, needed=SM_90.name)
+    if {"reqnctapercluster", "maxclusterrank"} <= function.directives.keys():
+        yield _Problem(f"{function.name} has .reqnctapercluster and .maxclusterrank; a kernel has at most one of them")
     types = register_types(function)
     for statement in function.instructions:
         line = code_line(statement)

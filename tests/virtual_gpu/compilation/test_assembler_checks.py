@@ -220,6 +220,12 @@ def test_clusters_need_their_architecture(directive: str) -> None:
         )
 
 
+def test_a_cluster_has_a_shape_or_a_bound() -> None:
+    text = module("ret;").replace("(.param .u64 a)", "(.param .u64 a) .maxclusterrank 4 .reqnctapercluster 2")
+    assert "Conflicting directives" in nvidias(text, "sm_90")
+    assert "k has .reqnctapercluster and .maxclusterrank; a kernel has at most one of them" in mine(text)
+
+
 @pytest.mark.parametrize("target", ["sm_100", "sm_100a", "sm_103f", "sm_120", "sm_91a", "sm_89a"])
 def test_programs_for_newer_gpus(target: str) -> None:
     assert f"it is compiled for {target}; the virtual GPU is an sm_90" in mine(module("ret;", target=target))
