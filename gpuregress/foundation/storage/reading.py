@@ -59,7 +59,7 @@ def read_record(path: Path, kind: type[R], advice: str, *, is_sealed: bool = Tru
         path: the file.
         kind: its class.
         advice: what to do if it is damaged.
-        is_sealed: whether it was written with `seal`; else a user may have edited it.
+        is_sealed: whether it was written by `write_record`; else it has no digest of its values.
 
     Raises:
         StorageError: it is not there, cannot be read, or does not hold such a record.
