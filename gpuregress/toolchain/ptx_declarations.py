@@ -37,6 +37,8 @@ _UNSET_CONSTANT = re.compile(
     r"^[ \t]*(?:\.(?:visible|weak|common)\s+)*\.const\b[^=;{]*?([\w$]+)\s*(?:\[\s*\d+\s*\]\s*)*;", re.MULTILINE
 )
 _CLUSTER = re.compile(r"\.reqnctapercluster\s+([\d,\s]+)")
+_MOST_BLOCKS = re.compile(r"\.maxclusterrank\s+(\d+)\s*")
+_EXPLICIT = re.compile(r"\.explicitcluster\b\s*")
 _FUNCTION = re.compile(r"\.func\b[^{;]*\{")
 _WIDTH = re.compile(r"\.[busf]f?(\d+)(x2)?\b")
 _LANES = re.compile(r"\.v(\d)\b")
@@ -188,7 +190,7 @@ def with_cluster(ptx: str, kernel: str, cluster: Dim3) -> str:
         cluster: blocks along x, y, z.
 
     Raises:
-        UsageError: the kernel has clusters of another shape.
+        UsageError: the kernel has clusters of another shape, or of fewer blocks.
     """
     match = re.search(rf"\.entry\s+{re.escape(kernel)}\s*(?:\([^)]*\))?([^{{]*)\{{", ptx)
     if match is None:
@@ -199,8 +201,12 @@ def with_cluster(ptx: str, kernel: str, cluster: Dim3) -> str:
         if (*has, 1, 1)[:3] != cluster:
             raise UsageError(f"{kernel} has __cluster_dims__ of {', '.join(map(str, has))}: leave out cluster=")
         return ptx
+    blocks, most = math.prod(cluster), _MOST_BLOCKS.search(match[1])
+    if most is not None and blocks > int(most[1]):
+        raise UsageError(f"{kernel} has __launch_bounds__ of {most[1]} blocks in a cluster: cluster= asks for {blocks}")
+    others = _EXPLICIT.sub("", _MOST_BLOCKS.sub("", match[1]))  # ptxas refuses a bound beside a shape
     written = f".explicitcluster\n.reqnctapercluster {', '.join(map(str, cluster))}\n"
-    return ptx[: match.end() - 1] + written + ptx[match.end() - 1 :]
+    return ptx[: match.start(1)] + others + written + ptx[match.end(1) :]
 
 
 def _words(text: str, start: int) -> set[str]:

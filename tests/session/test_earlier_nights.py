@@ -21,7 +21,7 @@ from gpuregress.foundation.records import (
 )
 from gpuregress.gpu.records import replace
 from gpuregress.judge.judge import Judge
-from gpuregress.session import accepting, earlier_nights, repository
+from gpuregress.session import accepting, earlier_nights, merging, repository
 from gpuregress.session.events import Event, Started
 from gpuregress.session.runs import history_entry
 from gpuregress.store.history import History
@@ -223,12 +223,15 @@ def test_a_night_of_cases_in_quarantine_passes_unless_its_device_is_lost(
     flaky, elsewhere = fakes.case("double"), fakes.case("count", devices=("cuda",))
     bench.run(flaky)
     accepting.accept(bench.project)
+    flaky = fakes.case("twice_and_a_bit", name="fake/double")
+    (differing,) = bench.run(flaky).verdicts
     for at, status in enumerate(("pass", "differ", "pass", "differ")):
-        record(bench, at, case("fake/double", status, revision=flaky.revision))
+        record(bench, at, case("fake/double", status, revision=flaky.revision, buffers=differing.buffers))
     monkeypatch.setenv(clock.VARIABLE, "2026-11-23T02:00:00+00:00")
     summary = bench.run(flaky, elsewhere, kind="nightly", lost=is_lost)
     assert summary.changes is not None
     assert (sorted(summary.changes.quarantined), summary.exit_code) == (["fake/double"], code)
+    assert merging.merge([bench.project.runs / summary.run]).exit_code == code
     assert [point.flaky for point in points(bench)] == [0, 0, 0, 1, 1]
 
 

@@ -31,6 +31,13 @@ def test_a_kernel_with_the_same_cluster_stays_and_another_one_is_refused() -> No
         with_cluster(own, "k", (4, 1, 1))
 
 
+def test_a_bound_of_the_blocks_of_a_cluster_holds_and_gives_way_to_the_shape() -> None:
+    bounded = PTX.replace(".maxntid 256", ".explicitcluster .maxclusterrank 4\n.maxntid 256")
+    assert with_cluster(bounded, "k", (2, 2, 1)) == with_cluster(PTX, "k", (2, 2, 1))
+    with pytest.raises(UsageError, match="k has __launch_bounds__ of 4 blocks in a cluster: cluster= asks for 8"):
+        with_cluster(bounded, "k", (8, 1, 1))
+
+
 def test_a_kernel_that_is_not_there_is_named() -> None:
     with pytest.raises(UsageError, match="the PTX has no kernel z"):
         with_cluster(PTX, "z", (2, 1, 1))

@@ -101,20 +101,23 @@ class Turns:
         return any(trials.has_task for _, trials in self._under_way()) or self.is_over
 
     def take(self, room: int) -> Iterator[Task | CaseNotCompiled]:
-        """The tasks that are ready, at most `room`: one of each job, then of the next."""
+        """The tasks that are ready, at most `room`: one of each job in turn."""
         self._advance()
-        count = len(self._campaigns)
-        for number in [(self._next_ready + step) % count for step in range(count)]:
-            campaign = self._campaigns[number]
-            if room <= 0:
-                return
-            if campaign.trials is None or campaign.error is not None or not campaign.trials.has_task:
-                continue
+        while room > 0 and (campaign := self._next_with_task()) is not None:
+            assert campaign.trials is not None
             with _blamed(campaign):
                 task = campaign.trials.next_task()
                 room -= 1
-                self._next_ready = number + 1
                 yield task
+
+    def _next_with_task(self) -> Campaign | None:
+        """Return the job whose turn it is among those with a task that is ready; None where there is none."""
+        following = [*self._campaigns[self._next_ready :], *self._campaigns[: self._next_ready]]
+        for campaign in following:
+            if campaign.error is None and campaign.trials is not None and campaign.trials.has_task:
+                self._next_ready = self._campaigns.index(campaign) + 1
+                return campaign
+        return None
 
     def settle(self, outcome: Outcome) -> None:
         """Give an outcome to the job that it is of."""

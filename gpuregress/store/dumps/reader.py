@@ -7,7 +7,7 @@ import mmap
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,6 @@ from gpuregress.foundation.errors import DumpError
 from gpuregress.foundation.storage import Frames, disk_errors, open_file, open_frames
 from gpuregress.gpu.records import Record
 from gpuregress.store.dumps.files import LONGEST_HEADER, Header, parse_header
-
-if TYPE_CHECKING:
-    pass
 
 _NO_RESERVE = 0x4000  # linux/mman.h: MAP_NORESERVE, which Python names from 3.13 on
 

@@ -79,6 +79,12 @@ def taken(feed: Turns, room: int) -> list[str]:
     return tasks
 
 
+def test_a_job_alone_gets_all_workers(make: Make, subject: Subject) -> None:
+    feed = make(FakeCampaign(subject, 3))
+    list(feed.take(2))  # what is asked for is compiled at the next call
+    assert len(list(feed.take(2))) == 2
+
+
 def test_jobs_take_turns_and_get_their_own_results(make: Make, subject: Subject) -> None:
     first, second = FakeCampaign(subject, 2), FakeCampaign(subject, 2)
     feed = make(first, second)
