@@ -29,8 +29,8 @@ _LAMBDAS = "annotated lambdas and constexpr functions of the host need no option
 
 _FOLDERS = {"-I": "", "--include-path": "", "-iquote": "", "-isystem": "s", "--system-include": "s", "-idirafter": "s"}
 """Options with a folder; those of the second kind are searched after the others."""
-_OF_SYSTEM = frozenset((Path("/usr/include"), Path("/usr/local/include")))
-"""Folders that GCC searches by itself. It ignores options that name them, and their headers are the host's."""
+_OF_SYSTEM = Path("/usr/include")
+"""A folder that GCC searches by itself. It ignores options that name it, and its headers are the host's."""
 _MACROS = {"-D": True, "--define-macro": True, "-U": False, "--undefine-macro": False}
 _HEADERS = ("-include", "--pre-include")
 _RESPONSES = ("--options-file", "-optf")
@@ -220,7 +220,7 @@ class _Translation:
         if name in _FOLDERS:
             for folder in self._listed(value):
                 path = Path(os.path.normpath(self._folder / folder))
-                if path not in _OF_SYSTEM:
+                if path != _OF_SYSTEM:
                     target = self._system if _FOLDERS[name] else self._include
                     target[path] = None
         elif name in _MACROS:

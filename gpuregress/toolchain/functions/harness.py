@@ -19,7 +19,11 @@ from gpuregress.gpu.records import Record
 from gpuregress.toolchain.functions.overloads import FunctionInstance
 
 NOTHING = "\n"
-"""A harness that calls nothing: the source is compiled, and none of its templates is instantiated."""
+"""A harness that calls nothing: the source is compiled, and none of its templates is instantiated.
+
+As `DIRECTIVES`, it is blank, because words of a harness are taken for names of the source that are asked for; and not
+empty, because the key of the program has it.
+"""
 DIRECTIVES = "\n\n"
 """A harness with which the directives of the source and its headers are compiled alone, to find missing headers."""
 SIGNATURE = "gpuregress_signature"

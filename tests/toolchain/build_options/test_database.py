@@ -50,13 +50,15 @@ def test_what_a_command_means(tmp_path: Path) -> None:
         tmp_path,
         "/usr/bin/ccache /opt/nvcc -forward-unknown-to-host-compiler -DA=1 -D B=2 -DGONE -DEMPTY= -DF(x)=x "
         "-I../one,../two "
-        "--options-file inc.rsp -isystem=/abs -std=c++14 --std c++20 --use_fast_math -ftz=true -fmad false "
+        "--options-file inc.rsp -isystem=/abs -I/usr/include -isystem /usr/local/include -std=c++14 --std c++20 "
+        "--use_fast_math -ftz=true -fmad false "
         "-Xcompiler=-fPIC -Xcompiler -Wall -gencode arch=compute_80,code=sm_80 --expt-relaxed-constexpr -O3 "
         "-MD -MF k.d -Werror -DLAST -include k.h -x cu -c ../k.cu -o k.o @none.rsp",
     )
     assert [str(folder) for folder in taken.include] == [
         *(str(tmp_path / name) for name in ("one", "two", "with space", "sys")),
         "/abs",
+        "/usr/local/include",
     ]
     assert taken.defines == {"A": "1", "B": "2", "EMPTY": " ", "MORE": "", "LAST": ""}
     assert taken.options == ("-std=c++20", "--use_fast_math", "--ftz=true", "--fmad=false", "-include=k.h")
