@@ -20,7 +20,7 @@ for _name, _value in worker_spawn.LIBRARIES.items():
     os.environ.setdefault(_name, _value)
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command that is not imported yet: its module, its line in the help, and the page that explains it."""
 
     module: str
@@ -30,65 +30,79 @@ class Entry(NamedTuple):
 
 GROUPS = {
     "Run and compare": {
-        "run": Entry(
+        "run": CommandEntry(
             "run", "run cases, dump their buffers, compare them with the baselines", "tutorials/first-regression"
         ),
-        "watch": Entry("watch", "run jobs again whenever one of their files is saved", "reference/commands"),
-        "diff": Entry("revisions", "compare the results of two revisions or git commits", "how-to/bisect-and-shrink"),
-        "bisect": Entry(
+        "watch": CommandEntry("watch", "run jobs again whenever one of their files is saved", "reference/commands"),
+        "diff": CommandEntry(
+            "revisions", "compare the results of two revisions or git commits", "how-to/bisect-and-shrink"
+        ),
+        "bisect": CommandEntry(
             "revisions", "find the commit whose result differs from that of a good one", "how-to/bisect-and-shrink"
         ),
-        "shrink": Entry("revisions", "write the smallest job on which a case still fails", "how-to/bisect-and-shrink"),
-        "exec": Entry("programs", "run a whole CUDA program on the virtual GPU, without a GPU", "how-to/programs"),
+        "shrink": CommandEntry(
+            "revisions", "write the smallest job on which a case still fails", "how-to/bisect-and-shrink"
+        ),
+        "exec": CommandEntry(
+            "programs", "run a whole CUDA program on the virtual GPU, without a GPU", "how-to/programs"
+        ),
     },
     "Examine the tests": {
-        "mutate": Entry("examine", "count how many small mistakes in a kernel its job notices", "how-to/mutation"),
-        "profile": Entry("measure", "show the source with the exact costs of each line", "how-to/costs"),
-        "fuzz": Entry("examine", "try inputs at the edges, and write a small job for each failure", "how-to/fuzzing"),
-        "accuracy": Entry("measure", "compare a case with itself in higher precision", "how-to/accuracy"),
-        "audit": Entry("examine", "grade what the tests of jobs prove", "how-to/audit"),
+        "mutate": CommandEntry(
+            "examine", "count how many small mistakes in a kernel its job notices", "how-to/mutation"
+        ),
+        "profile": CommandEntry("measure", "show the source with the exact costs of each line", "how-to/costs"),
+        "fuzz": CommandEntry(
+            "examine", "try inputs at the edges, and write a small job for each failure", "how-to/fuzzing"
+        ),
+        "accuracy": CommandEntry("measure", "compare a case with itself in higher precision", "how-to/accuracy"),
+        "audit": CommandEntry("examine", "grade what the tests of jobs prove", "how-to/audit"),
     },
     "Baselines": {
-        "accept": Entry("baseline_commands", "make the last run's dumps the baselines", "how-to/accept-results"),
-        "review": Entry(
+        "accept": CommandEntry("baseline_commands", "make the last run's dumps the baselines", "how-to/accept-results"),
+        "review": CommandEntry(
             "baseline_commands", "accept or reject differences one by one, by single keys", "how-to/accept-results"
         ),
-        "reject": Entry(
+        "reject": CommandEntry(
             "baseline_commands",
             "mark a run's results as wrong, so that they are never accepted",
             "how-to/accept-results",
         ),
-        "blame": Entry(
+        "blame": CommandEntry(
             "baseline_commands",
             "show who accepted a case's baseline, when, why, from which run",
             "how-to/accept-results",
         ),
-        "calibrate": Entry("measure", "propose the tightest rules that hold, with the evidence", "how-to/calibrate"),
+        "calibrate": CommandEntry(
+            "measure", "propose the tightest rules that hold, with the evidence", "how-to/calibrate"
+        ),
     },
     "Jobs": {
-        "list": Entry("jobs", "list the cases, with their revision and what is accepted", "reference/commands"),
-        "show": Entry("jobs", "show one case's plan with every number worked out", "reference/commands"),
-        "check": Entry("jobs", "report all errors of all jobs at once; run nothing", "reference/job-file"),
-        "new": Entry("new_jobs", "draft jobs from host code and signatures, and run them", "tutorials/cu-file"),
-        "capture": Entry(
+        "list": CommandEntry("jobs", "list the cases, with their revision and what is accepted", "reference/commands"),
+        "show": CommandEntry("jobs", "show one case's plan with every number worked out", "reference/commands"),
+        "check": CommandEntry("jobs", "report all errors of all jobs at once; run nothing", "reference/job-file"),
+        "new": CommandEntry("new_jobs", "draft jobs from host code and signatures, and run them", "tutorials/cu-file"),
+        "capture": CommandEntry(
             "new_jobs", "run an application, and write its kernels' launches as jobs", "tutorials/capture"
         ),
     },
     "Results": {
-        "log": Entry("results", "show a run's launches, and which never returned", "how-to/faults"),
-        "nightly": Entry("nightly", "run unattended; print nothing when all is well", "how-to/nightly"),
-        "flaky": Entry(
+        "log": CommandEntry("results", "show a run's launches, and which never returned", "how-to/faults"),
+        "nightly": CommandEntry("nightly", "run unattended; print nothing when all is well", "how-to/nightly"),
+        "flaky": CommandEntry(
             "results", "list the cases whose verdict changes although their code does not", "how-to/nightly"
         ),
-        "history": Entry("results", "show the verdicts of every case in past runs", "reference/project"),
-        "report": Entry("results", "write a run as an HTML page, or for another program", "how-to/html-report"),
+        "history": CommandEntry("results", "show the verdicts of every case in past runs", "reference/project"),
+        "report": CommandEntry("results", "write a run as an HTML page, or for another program", "how-to/html-report"),
     },
     "Installation": {
-        "build": Entry(
+        "build": CommandEntry(
             "installation", "compile all cases into a cache, for a machine without a compiler", "how-to/gpu"
         ),
-        "doctor": Entry("installation", "report what this machine can run, and how to install the rest", "how-to/gpu"),
-        "schema": Entry("installation", "print the JSON Schema of a job, for editors", "reference/job-keys"),
+        "doctor": CommandEntry(
+            "installation", "report what this machine can run, and how to install the rest", "how-to/gpu"
+        ),
+        "schema": CommandEntry("installation", "print the JSON Schema of a job, for editors", "reference/job-keys"),
     },
 }
 """Heading of the help → its commands, in the order in which a user needs them."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +15,7 @@ from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.escapes import json_text
 from gpuregress.gpu import schedules
 from gpuregress.gpu.records import Record
-from gpuregress.jobs.spec.job_files import job_files
+from gpuregress.jobs.spec.job_files import is_of_another_program
 from gpuregress.jobs.spec.overrides import of_texts
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store import project
@@ -25,8 +23,6 @@ from gpuregress.store.project import Project
 
 R = TypeVar("R", bound=Record)
 _JOBS_BESIDE = "gpuregress-jobs"
-_KEY = re.compile(rb"^[\"']?([A-Za-z_][\w-]*)[\"']?[ \t]*:", re.MULTILINE)
-_KEYS_OF_JOBS = frozenset(b"job source sources language buffers launches function program".split())
 
 
 def find_project(ctx: click.Context, jobs: Sequence[str] = ()) -> Project:
@@ -55,24 +51,16 @@ def find_or_begin_project(ctx: click.Context) -> Project:
         found = find_project(ctx)
     except UsageError:
         return new_project(ctx)
-    if any(file.exists() for file in found.settings_files) or not _is_of_another_program(found.configs):
+    settings_file = found.root / project.SETTINGS_FILE
+    if found.settings.written or settings_file.exists() or not is_of_another_program(found.configs):
         return found
-    storage.write_atomic(found.root / project.SETTINGS_FILE, f"folders: {{configs: {_JOBS_BESIDE}}}\n".encode())
+    storage.write_atomic(settings_file, f"folders: {{configs: {_JOBS_BESIDE}}}\n".encode())
     console.say(
         f"configs/ has YAML files of another program: the jobs are written to {_JOBS_BESIDE}/, as "
         f"{project.SETTINGS_FILE} says now",
         err=True,
     )
     return project.find(found.root)
-
-
-def _is_of_another_program(configs: Path) -> bool:
-    """Whether the YAML files of a folder have keys, and none that says what a job runs."""
-    keys: set[bytes] = set()
-    for file in job_files(configs):
-        with contextlib.suppress(OSError):
-            keys.update(_KEY.findall(file.read_bytes() if file.is_file() else b""))
-    return bool(keys) and keys.isdisjoint(_KEYS_OF_JOBS)
 
 
 def new_project(ctx: click.Context) -> Project:

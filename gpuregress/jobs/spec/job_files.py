@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from pathlib import Path
 
 SUFFIXES = (".yaml", ".yml")
+_KEY = re.compile(rb"^[\"']?([A-Za-z_][\w-]*)[\"']?[ \t]*:", re.MULTILINE)
+_KEYS_OF_JOBS = frozenset(
+    (b"job", b"source", b"sources", b"language", b"buffers", b"launches", b"function", b"program")
+)
 
 
 def job_files(configs: Path) -> tuple[Path, ...]:
@@ -16,6 +22,15 @@ def job_files(configs: Path) -> tuple[Path, ...]:
         return ()
     paths = (path for path in configs.rglob("*") if is_named_as_job(path.name) and is_read(path))
     return tuple(sorted(path for path in paths if not is_hidden(path.relative_to(configs))))
+
+
+def is_of_another_program(configs: Path) -> bool:
+    """Whether the YAML files below a folder have keys, and none that says what a job runs."""
+    keys: set[bytes] = set()
+    for file in job_files(configs):
+        with contextlib.suppress(OSError):
+            keys.update(_KEY.findall(file.read_bytes() if file.is_file() else b""))
+    return bool(keys) and keys.isdisjoint(_KEYS_OF_JOBS)
 
 
 def is_named_as_job(name: str) -> bool:

@@ -137,6 +137,7 @@ def test_sizes_that_were_found_by_trial_are_told(shop: Workshop, monkeypatch: py
 
 def test_the_yaml_files_of_another_program_are_left_alone(shop: Workshop) -> None:
     (shop.root / "configs/scale.yaml").unlink()
+    shop.write("pyproject.toml", "[project]\nname = 'net'\n")
     for folder in ("a", "b"):
         shop.write(f"configs/{folder}/default.yaml", "model: {type: net}\noptimizer: {lr: 0.1}\n")
     source = shop.write("app/prog.cu", PROGRAM)
