@@ -36,7 +36,7 @@ _MOST_VARIED = 2
 NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
 SHARED_GUESS = "extern __shared__ array; the size is a guess"
 _EXTENT = re.compile(
-    r"(?!\w*(?:iter|step)|n(?:um)?_?dims?\Z|n(?:an|ear|eg|ew|ext|ode\Z|once|orm|ot|ull))"
+    r"(?!\w*(?:iter|step)|n(?:um)?_?dims?\Z|(?:n(?:orm|once|ull|eg|ew|ext|earest)|n(?:an|ear|ode|ot)(?![a-z])))"
     r"(?:n|m|k|n[A-Z_]\w*|num\w*|size\w*|len\w*|count\w*|total\w*|width|height|rows?|col(umn)?s?|w|h|dim\w*|elements)",
     re.IGNORECASE,
 )

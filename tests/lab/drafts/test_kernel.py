@@ -21,7 +21,10 @@ def test_template_parameters_get_their_defaults_or_a_choice() -> None:
 
 @pytest.mark.parametrize(
     ("name", "is_extent"),
-    [("n", True), ("nrows", True), ("nx", True), ("n_nodes", True), ("norm", False), ("nonce", False), ("ndim", False)],
+    [
+        *((name, True) for name in ("n", "nrows", "nx", "n_nodes", "nangles", "nears")),
+        *((name, False) for name in ("norm", "normal", "nonce", "nan", "near_plane", "next", "ndim")),
+    ],
 )
 def test_names_of_counts_are_extents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, is_extent: bool
