@@ -231,8 +231,10 @@ def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> s
     later = replace(source, options=(*source.options, f"-std={LATER_STANDARD}"))
     units: list[TranslationUnit] = []
     for attempt in (attempts[0], attempts[-1]):
-        # No standard makes host code compile.
-        if attempt.unit not in units and not compiler_messages.has_host_code(attempt.log):
+        # No standard makes host code compile, or a name that is asked for be there.
+        if compiler_messages.has_host_code(attempt.log) or not compiler_messages.may_be_newer(attempt.log):
+            continue
+        if attempt.unit not in units:
             units.append(attempt.unit)
     for unit in units:
         if _attempt(_bindings(), later, unit, folders).result is not None:
@@ -408,17 +410,18 @@ def _precompiled(
         precompiled.give_up()
         return None
     has_warnings = precompiled.has_warnings(attempt.log, path.name)
-    if precompiled.is_known:
+    was_known = precompiled.is_known
+    if was_known:
         attempt = _with_log(attempt, precompiled.with_warnings(attempt.log), source)
     elif attempt.result is not None and debug_types.are_asked(source.options):
         pass  # nobody reads the warnings of a program that is made for its types
-    elif has_warnings and attempt.result is not None:
+    elif has_warnings and precompiled.is_written:
         precompiled.note_warnings(attempt.log, compile_once().log)
     else:
-        precompiled.note(has_warnings=has_warnings, is_compiled=attempt.result is not None)
+        precompiled.note(has_warnings=has_warnings)
     is_whole = precompiled.is_usable
     if attempt.result is None:
-        is_whole = _has_all_errors(attempt.log, source, path.parent)
+        is_whole = _has_all_errors(attempt.log, source, path.parent, are_parsed=was_known)
     return attempt if is_whole else None
 
 
@@ -429,19 +432,20 @@ def _with_log(attempt: _Attempt, log: str, source: Source) -> _Attempt:
     return replace(attempt, log=log, result=result)
 
 
-def _has_all_errors(log: str, source: Source, folder: Path) -> bool:
+def _has_all_errors(log: str, source: Source, folder: Path, *, are_parsed: bool) -> bool:
     """Tell whether precompiled headers change nothing in a log: no error of a header, but for one that is missing.
 
     Args:
         log: of a compilation with them.
         source: what was compiled.
         folder: where it is.
+        are_parsed: the headers were parsed before, without an error: one in them now is that of an instance.
     """
     if compiler_messages.is_catastrophic(log):
         return True
     files = {file for file, _ in compiler_messages.error_places(log, source, (folder,))}
     path = folder / Path(source.path).name
-    return bool(files) and files <= {path, Path(HARNESS_FILE), Path(_NAMES_FILE)}
+    return bool(files) and (are_parsed or files <= {path, Path(HARNESS_FILE), Path(_NAMES_FILE)})
 
 
 def _program(nvrtc: Any, text: str, path: Path, headers: Mapping[str, str]) -> Any:

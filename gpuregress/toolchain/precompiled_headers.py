@@ -92,14 +92,18 @@ class PrecompiledHeaders(Record):
         """Precompile these headers no more."""
         _refused.add(self.folder)
 
-    def note(self, *, has_warnings: bool, is_compiled: bool) -> None:
+    @property
+    def is_written(self) -> bool:
+        """Whether the compiler wrote the file: it does not where the headers themselves are refused."""
+        return any(self.folder.iterdir())
+
+    def note(self, *, has_warnings: bool) -> None:
         """Note the first compilation; headers are given up that are refused, or whose warnings cannot be told.
 
         Args:
             has_warnings: whether the compiler warned of a header.
-            is_compiled: whether that went well; where the headers themselves are refused, no file was written.
         """
-        if has_warnings or not (is_compiled or any(self.folder.iterdir())):
+        if has_warnings or not self.is_written:
             self.give_up()
         else:
             _warnings[self.folder] = ""

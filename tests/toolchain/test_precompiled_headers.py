@@ -161,6 +161,60 @@ def test_errors_that_are_no_headers_are_taken_from_a_compilation_with_them(
     assert len(made) == 1
 
 
+@pytest.mark.parametrize("warning", ["", "#warning odd\n"])
+def test_errors_of_instances_in_headers_that_were_parsed_before_are_taken_from_a_compilation_with_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, warning: str
+) -> None:
+    header = HEADER.replace("return x", "return x.gone\n")
+    (folder / "scale.h").write_text(header.replace("#pragma", f"{warning}#pragma"))
+    text = f"{SOURCE}template <class T> __global__ void bad(T *x) {{ x[0].gone(); }}\n"
+    (folder / "scale.cu").write_text(text)
+    refused = ("bad<int>", "scale<float>", "scale<double>")
+    logs: list[str] = []
+    for kernel in refused:
+        with pytest.raises(CompileError) as caught:
+            _compiled(folder, kernel)
+        logs.append(caught.value.log)
+    compile_once = nvrtc._compile
+    are_precompiled: list[bool] = []
+
+    def counted(*arguments: Any) -> Any:
+        """Note whether the headers are precompiled."""
+        are_precompiled.append(bool(arguments[-1]))
+        return compile_once(*arguments)
+
+    monkeypatch.setattr(nvrtc, "_compile", counted)
+    with precompiled_headers.precompiling(folder / "precompiled"):
+        for kernel, log in zip(refused, logs, strict=True):
+            with pytest.raises(CompileError) as caught:
+                _compiled(folder, kernel)
+            assert caught.value.log == log
+    assert are_precompiled == [True] * (4 if warning else 3)
+
+
+def test_a_name_that_is_not_there_is_not_looked_for_in_a_later_standard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "k.cu").write_text(
+        "#define BEGIN {\nint host() BEGIN return 0; } // not of std::\n"
+        "template <class T> __global__ void k(T *x) { x[0] = 2; }\n"
+    )
+    units: list[tuple[str, ...]] = []
+    attempt = nvrtc._attempt
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        """Note the options of an attempt."""
+        units.append(arguments[1].options)
+        return attempt(*arguments, **options)
+
+    monkeypatch.setattr(nvrtc, "_attempt", counted)
+    with precompiled_headers.precompiling(tmp_path / "precompiled"):
+        _compiled_source(Source(str(tmp_path / "k.cu"), kernels=("k<int>",)))
+        with pytest.raises(CompileError):
+            _compiled_source(Source(str(tmp_path / "k.cu"), kernels=("k<Gone>",)))
+    assert units == [()] * 3  # the host code is refused once
+
+
 @pytest.mark.parametrize(
     ("text", "directives"),
     [

@@ -119,6 +119,11 @@ class CompiledKernel(Record):
             return True
         return _is_among(slot, accesses, accesses.written)
 
+    @property
+    def has_effect(self) -> bool:
+        """Whether the compiled kernel may write to global memory."""
+        return self.accesses is None or self.accesses.writes_anywhere or bool(self.accesses.written)
+
     def reads_variable(self, name: str) -> bool:
         """Tell whether the compiled kernel may read a variable of its source.
 

@@ -18,6 +18,8 @@ from gpuregress.jobs.spec import expressions
 from gpuregress.lab.drafts import types
 from gpuregress.lab.drafts.compiled import Slot, compiled
 from gpuregress.lab.drafts.types import NOTHING, KnownTypes
+from gpuregress.lab.host_programs.program import HostFiles
+from gpuregress.lab.host_programs.structures import StructureDefinition
 from gpuregress.toolchain import cxx_declarations, layouts
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import CxxParameter, Declaration
@@ -58,7 +60,7 @@ class KernelDraft:
         instance: tuple[dict[str, str], str] | None = None,
         build: BuildOptions = NO_OPTIONS,
         known: KnownTypes = NOTHING,
-        texts: Sequence[str] = (),
+        program: HostFiles | None = None,
         instances: Sequence[str] = (),
     ) -> None:
         self._declaration = declaration
@@ -68,7 +70,11 @@ class KernelDraft:
         folder = target.absolute().parent
         self._source = os.path.relpath(source.absolute(), folder)
         self._compile_lines = compile_lines(build, source.absolute(), folder)
-        self._texts = [storage.read_bytes(source).decode(errors="replace"), *texts]
+        self._texts = [storage.read_bytes(source).decode(errors="replace")]
+        self._structures: Mapping[str, StructureDefinition] = {}
+        if program is not None:
+            self._texts += program.texts
+            self._structures = program.structures
         overloads = set()
         for text in self._texts:
             for other in cxx_declarations.declarations(text):
@@ -117,9 +123,13 @@ class KernelDraft:
                 continue
             functors = types.functors(self._texts, parameter.name, self._types)[:_MOST_FUNCTORS]
             for choice, functor in zip(choices, functors, strict=False):
-                choice[parameter.type] = f"{scope}::{functor}" if scope else functor
+                known = self._structures.get(functor)
+                if known is not None:
+                    choice[parameter.type] = known.name
+                else:
+                    choice[parameter.type] = f"{scope}::{functor}" if scope else functor
         for choice in choices:
-            if choice and self._try_arguments(choice, source, build):
+            if choice and self._try_arguments(choice, source, build, must_write=True):
                 return
 
     def _qualify_arguments(self, source: Path, build: BuildOptions) -> None:
@@ -133,16 +143,26 @@ class KernelDraft:
         if scope and arguments:
             self._try_arguments(arguments, source, build)
 
-    def _try_arguments(self, arguments: Mapping[str, str], source: Path, build: BuildOptions) -> bool:
-        """Take other template arguments where the kernel compiles with them; tell whether it does."""
+    def _try_arguments(
+        self, arguments: Mapping[str, str], source: Path, build: BuildOptions, *, must_write: bool = False
+    ) -> bool:
+        """Take other template arguments where the kernel compiles with them; tell whether it does.
+
+        Args:
+            arguments: of some of its parameters.
+            source: its file.
+            build: the options to compile with.
+            must_write: those with which the kernel has no effect are not taken.
+        """
         chosen = {**self._types, **arguments}
         kernel = with_arguments(self._declaration.name, chosen, self._declaration.template)
         if self._is_overloaded:
             kernel = self._declaration.signature(list(chosen.values()))
         compiled_kernel = compiled(source, kernel, build)
-        if not compiled_kernel.problem:
+        is_taken = not compiled_kernel.problem and (compiled_kernel.has_effect or not must_write)
+        if is_taken:
             self._types, self._kernel, self._compiled_kernel = chosen, kernel, compiled_kernel
-        return not compiled_kernel.problem
+        return is_taken
 
     def _with_compiled_types(self, source: Path, build: BuildOptions) -> KnownTypes:
         """Add the types of parameters whose members the source's words do not tell, as those of a template."""

@@ -88,7 +88,7 @@ class LaunchDraft(KernelDraft):
             instance=(chosen, name),
             build=facts.build,
             known=facts.types,
-            texts=facts.program.texts,
+            program=facts.program,
             instances=facts.instances,
         )
         self._extents = []  # the job's parameters are those of the host code

@@ -223,7 +223,7 @@ def _draft_kernel(
     if facts is not None:
         job = LaunchDraft(kernel, source, path, facts)
     elif host is not None:
-        job = KernelDraft(kernel, source, path, build=build, known=host.types, texts=host.program.texts)
+        job = KernelDraft(kernel, source, path, build=build, known=host.types, program=host.program)
     else:
         job = KernelDraft(kernel, source, path, build=build)
     if job.refusal:

@@ -27,9 +27,11 @@ _ASKED_TYPE = re.compile(r"gpuregress_layout::plain<(.+?)>::type")
 _UNDEFINED = re.compile(r'^gpuregress_call.*: error: identifier "(\w+)" is undefined', re.MULTILINE)
 _FUNCTOR = re.compile(
     r"(?:\btemplate\s*<(?P<template>[^<>{};]*)>\s*)?\b(?:struct|class)\s+(?P<name>\w+)\s*(?::[^{};]*)?\{"
-    r"(?:(?!\}\s*;).)*?\boperator\s*\(\s*\)\s*\((?P<parameters>[^()]*)\)",
+    r"(?P<before>(?:(?!\}\s*;).)*?)\boperator\s*\(\s*\)\s*\((?P<parameters>[^()]*)\)",
     re.DOTALL,
 )
+_OF_DEVICE = re.compile(r"\b(?:__device__|constexpr|[A-Z][A-Z0-9_]{2,})\b[^;{}]*\Z")
+"""Words before a function's name, of which one in capitals may be a macro for `__device__`."""
 _MOST_TOGETHER = 64
 """Kernels of one program that is made for its types."""
 _NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, <>]+>(::\w+)*)?")
@@ -149,7 +151,7 @@ def spelled_out(type_: str, texts: Sequence[str], arguments: Mapping[str, str]) 
 
 
 def functors(texts: Sequence[str], value: str, arguments: Mapping[str, str]) -> list[str]:
-    """List the classes whose values can be called as a kernel calls a parameter, templates with arguments.
+    """List the classes whose values device code can call as a kernel calls a parameter, templates with arguments.
 
     Args:
         texts: of the files.
@@ -164,6 +166,8 @@ def functors(texts: Sequence[str], value: str, arguments: Mapping[str, str]) -> 
         for match in _FUNCTOR.finditer(text):
             template = cxx_declarations.split(WORD.findall(match["template"] or ""))
             if any(words[0] not in ("typename", "class") for words in template):
+                continue
+            if _OF_DEVICE.search(match["before"]) is None:
                 continue
             given = ", ".join(arguments.get(words[-1], kernel_types[0]) for words in template)
             if len(cxx_declarations.split(WORD.findall(match["parameters"]))) in counts:

@@ -394,6 +394,19 @@ template <class T, class F> __global__ void apply(F f, T *y) { y[threadIdx.x] = 
     assert "F = lib::AtLeast<float> is a guess" in draft.needed[1]
 
 
+def test_a_class_that_the_kernel_calls_is_named_with_its_namespace_and_has_an_effect(project: Project) -> None:
+    text = """namespace lib {
+struct OnHost { void operator()(int i) const { delete new int(i); } };
+struct Idle { __device__ int operator()(int i) const { return i; } };
+namespace inner { struct Count { int *n; __device__ void operator()(int i) const { atomicAdd(n, i); } }; }
+}
+namespace other { template <class F> __global__ void each(int n, F f) { if (threadIdx.x < n) f(threadIdx.x); } }
+"""
+    (draft,) = new.draft_kernels(project, source(project, text))
+    (launch,) = yaml.safe_load(draft.path.read_text())["launches"]
+    assert launch["kernel"] == "other::each<lib::inner::Count>"
+
+
 def test_template_arguments_are_found_in_the_namespace_of_the_kernel(project: Project) -> None:
     text = """namespace lib {
 namespace types { enum class Mode { Less, More }; }
