@@ -596,6 +596,8 @@ class Server:
             if self._log.add(incident):
                 self._say(f"{_shown(kernel)}: {finding.kind}: {finding.message}")
                 self._message += "".join(f"  {line}\n" for line in finding.details)
+        if not self._settings.checks:
+            return
         if report.exchange and kernel not in self._exchanging:  # the text has threads, which differ in each launch
             self._exchanging.add(kernel)
             self._note("exchange", report.exchange, kernel, launch)
