@@ -50,6 +50,7 @@ _WARNING = re.compile(r"^(?:(?P<file>[^\s(][^(\n]*)\(\d+\): w|W)arning.*", re.MU
 """The compiler names no file where the type is its own."""
 
 _folder: ContextVar[Path | None] = ContextVar("precompiled_headers", default=None)
+_writes: ContextVar[bool] = ContextVar("writes_precompiled_headers", default=True)
 _seen: set[Path] = set()
 """Folders of headers that were parsed once."""
 _refused: set[Path] = set()
@@ -138,17 +139,24 @@ class PrecompiledHeaders(Record):
 
 
 @contextlib.contextmanager
-def precompiling(folder: Path | None) -> Iterator[None]:
+def precompiling(folder: Path | None, *, writes: bool = True) -> Iterator[None]:
     """Precompile the headers of the sources that are compiled in this block.
 
     Args:
         folder: that gets the files, up to some 300 MB for each set of headers; None: nothing is precompiled.
+        writes: False in a process that was forked from the one whose files these are: it reads what is there.
     """
-    token = _folder.set(folder)
+    tokens = _folder.set(folder), _writes.set(writes)
     try:
         yield
     finally:
-        _folder.reset(token)
+        _folder.reset(tokens[0])
+        _writes.reset(tokens[1])
+
+
+def are_parsed() -> bool:
+    """Tell whether this process can read headers that it has parsed."""
+    return bool(_warnings.keys() - _refused)
 
 
 def find(
@@ -183,7 +191,7 @@ def find(
     empty_lines = "\n" * directives.count("\n")
     rest = f"{empty_lines}{text[len(directives) :]}"
     headers_of_source = PrecompiledHeaders(f"{directives}{_LAST}", rest, folder)
-    if not headers_of_source.is_usable:
+    if not headers_of_source.is_usable or not (headers_of_source.is_known or _writes.get()):
         return None
     is_new = folder not in _seen
     _seen.add(folder)

@@ -2,26 +2,35 @@
 
     python -m gpuregress.execution.workers.compile_child --channel FD
 
-Parent to child: `{"do": "compile", "source": Source, "cubin": bool, "again": bool, "precompiled": folder}`; `again`
-after a crash, the folder "" where headers are not precompiled. Child to parent:
+Parent to child: `{"do": "compile", "sources": [Source, …], "cubin": bool, "again": bool, "precompiled": folder,
+"processes": int}`; `again` after a crash, the folder "" where headers are not precompiled. Child to parent, for each
+source, in any order:
 
-    {"say": "compiled", "program": Program, "last": bool}
-    {"say": "failed", …, "last": bool}           as `channel.encode_error` has it
+    {"say": "compiled", "number": int, "program": Program, "last": bool}
+    {"say": "failed", "number": int, …, "last": bool}           as `channel.encode_error` has it
+
+Several sources are divided among processes that this one forks. They can read its precompiled headers, which are bound
+to addresses of the process that parsed them.
 """
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import sys
+import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from gpuregress.execution.workers.channel import encode_error, of_child
 from gpuregress.foundation import process_state
 from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import die_with_parent
-from gpuregress.foundation.records import Source, from_json
+from gpuregress.foundation.records import Source, from_json, to_plain
 from gpuregress.toolchain import cubin_linker, nvrtc, precompiled_headers, programs
 
 
@@ -33,14 +42,40 @@ def main(descriptor: int) -> None:
     """
     channel = of_child(descriptor)
     while (message := channel.receive()) is not None:
-        source = from_json(Source, message["source"])
+        sources = [from_json(Source, source) for source in message["sources"]]
         precompiled = None
         if message["precompiled"] and not message["again"]:
             precompiled = Path(message["precompiled"]) / str(os.getpid())  # another process cannot read the files
+        request = _Request(sources, precompiled, cubin=message["cubin"], asks_names_last=message["again"])
         try:
-            with nvrtc.asking_names_last(is_needed=message["again"]), precompiled_headers.precompiling(precompiled):
+            for reply in _replies(request, message["processes"]):
+                channel.send({**reply, "last": process_state.left_changed()})
+        except (BrokenPipeError, ConnectionResetError):
+            return  # the parent is gone
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Sources, the folder of precompiled headers, and how they are compiled."""
+
+    sources: Sequence[Source]
+    precompiled: Path | None
+    cubin: bool
+    asks_names_last: bool
+
+    def reply(self, number: int, *, is_forked: bool = False) -> Mapping[str, object]:
+        """Compile a source.
+
+        Args:
+            number: of the source.
+            is_forked: headers are not parsed for other processes.
+        """
+        source = self.sources[number]
+        names = nvrtc.asking_names_last(is_needed=self.asks_names_last)
+        try:
+            with names, precompiled_headers.precompiling(self.precompiled, writes=not is_forked):
                 program = programs.compile(source)
-            program = cubin_linker.build_cubin(program) if message["cubin"] else program
+            program = cubin_linker.build_cubin(program) if self.cubin else program
             reply: Mapping[str, object] = {"say": "compiled", "program": program}
         except GpuregressError as error:
             reply = encode_error(error)
@@ -49,10 +84,63 @@ def main(descriptor: int) -> None:
         except Exception as error:  # noqa: BLE001 - a bug of ours ends one compilation, not the run
             traceback.print_exc()
             reply = encode_error(HarnessError(f"an error inside gpuregress: {type(error).__name__}: {error}"))
-        try:
-            channel.send({**reply, "last": process_state.left_changed()})
-        except (BrokenPipeError, ConnectionResetError):
-            return  # the parent is gone
+        return {**reply, "number": number}
+
+
+def _replies(request: _Request, processes: int) -> Iterator[Mapping[str, object]]:
+    """Compile the sources of a request, several at a time.
+
+    Args:
+        request: the sources.
+        processes: that may compile at a time.
+    """
+    missing = set(range(len(request.sources)))
+    reader, writer = os.pipe()
+    os.write(writer, bytes(missing))
+    os.close(writer)
+    numbers = (byte[0] for byte in iter(lambda: os.read(reader, 1), b""))  # each goes to one process
+
+    def reply(number: int) -> Mapping[str, object]:
+        missing.discard(number)
+        return request.reply(number)
+
+    if not precompiled_headers.are_parsed():
+        yield reply(next(numbers))
+    first = list(itertools.islice(numbers, 1))  # what only this process knows then serves the next request
+    helpers = [_start_helper(request, numbers) for _ in range(min(processes, len(missing)) - 1)]
+    for number in itertools.chain(first, numbers):
+        yield reply(number)
+    os.close(reader)
+    for process, answers in helpers:
+        os.waitpid(process, 0)
+        with answers:
+            answers.seek(0)
+            for line in answers:
+                if line.endswith("\n"):
+                    answer = json.loads(line)
+                    missing.discard(answer["number"])
+                    yield answer
+    for number in sorted(missing):  # of a helper that died
+        yield reply(number)
+
+
+def _start_helper(request: _Request, numbers: Iterator[int]) -> tuple[int, IO[str]]:
+    """Fork a process that compiles sources of a request.
+
+    Returns:
+        Its identifier, and the file that gets its replies, one a line.
+    """
+    answers = tempfile.TemporaryFile("w+")  # noqa: SIM115 - its reader closes it
+    process = os.fork()
+    if process:
+        return process, answers
+    try:
+        die_with_parent()
+        for number in numbers:
+            answers.write(json.dumps(to_plain(request.reply(number, is_forked=True))) + "\n")
+            answers.flush()
+    finally:
+        os._exit(0)
 
 
 if __name__ == "__main__":

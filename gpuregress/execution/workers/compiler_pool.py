@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, Self
 
+from msgspec import field
+
 from gpuregress.execution.workers.channel import Message, decode_error
 from gpuregress.execution.workers.watchdog import Phase, patience
 from gpuregress.execution.workers.worker_process import DeviceSlot, Worker, death_of
@@ -72,6 +74,8 @@ _COMMAND = (sys.executable, "-P", "-m", "gpuregress.execution.workers.compile_ch
 _STEERING = ("NVRTC_", "NVVM_", "NV_NVVM", "LIBNVVM_", "EDG_", *compiler.STEERING)
 """Environment variables that the compiler reads: they are in no cache's key."""
 _DYING_S = 1.0
+_MOST_TOGETHER = 64
+"""Sources of one request."""
 
 
 class _Compiler(MutableRecord):
@@ -79,15 +83,15 @@ class _Compiler(MutableRecord):
 
     Attributes:
         worker: the process.
-        key: what it compiles, None where it is free.
-        source: of that key.
+        requested: key → source of what it compiles and has not answered yet; empty where it is free.
+        keys: of all sources of the request, in their order.
         deadline: when that must be over, seconds of time.monotonic.
         user_folder: the folder of the Python sources that it has imported.
     """
 
     worker: Worker
-    key: str | None = None
-    source: Source | None = None
+    requested: dict[str, Source] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
     deadline: float = 0.0
     user_folder: str = ""
 
@@ -95,7 +99,8 @@ class _Compiler(MutableRecord):
 class CompilerPool:
     """Compiler processes, as a context manager that ends them all.
 
-    A process is started when there is something to compile, and takes one source after another.
+    A process is started when there is something to compile, and takes one source after another. With precompiled
+    headers it takes all that are submitted before the next `wait`, and divides them among processes that it forks.
 
     Args:
         count: how many there may be.
@@ -124,6 +129,7 @@ class CompilerPool:
         self._limit_s = limit_s
         self._waiting: deque[tuple[str, Source]] = deque()
         self._crashed: set[str] = set()
+        self._alone: set[str] = set()
         self._compilers: list[_Compiler] = []
         self._started = 0
         self._held = contextlib.ExitStack()
@@ -147,12 +153,12 @@ class CompilerPool:
     @property
     def deadline(self) -> float | None:
         """The latest moment of the next result, seconds of time.monotonic; None: unknown."""
-        return min((busy.deadline for busy in self._compilers if busy.key is not None), default=None)
+        return min((busy.deadline for busy in self._compilers if busy.requested), default=None)
 
     @property
     def under_way(self) -> int:
         """The number of sources that are being compiled or wait for it."""
-        return len(self._waiting) + sum(process.key is not None for process in self._compilers)
+        return len(self._waiting) + sum(len(process.requested) for process in self._compilers)
 
     def submit(self, key: str, source: Source) -> None:
         """Request a compilation; `collect` returns its result.
@@ -162,7 +168,8 @@ class CompilerPool:
             source: what is compiled.
         """
         self._waiting.append((key, source))
-        self._hand_out()
+        if self._precompiled is None:
+            self._hand_out()
 
     def wait(self, until: float | None = None) -> None:
         """Wait until `collect` has a result.
@@ -173,6 +180,7 @@ class CompilerPool:
         Raises:
             Interrupted: the user asked to stop.
         """
+        self._hand_out()
         self._selector.select(patience(self.deadline, until))
         if self._stop is not None:
             self._stop.check()
@@ -184,19 +192,23 @@ class CompilerPool:
             if event.data is not None:
                 results += self._on_message(event.data)
         for process in list(self._compilers):
-            if process.key is not None and process.source is not None and process.deadline <= time.monotonic():
-                name = Path(process.source.path).name
-                results.append((process.key, CompilerStopped(f"{name}: not compiled after {self._limit_s:g} s")))
-                self._end(process)
+            if not process.requested or process.deadline > time.monotonic():
+                continue
+            if not self._put_back(process):
+                (key, source), *_ = process.requested.items()
+                name = Path(source.path).name
+                results.append((key, CompilerStopped(f"{name}: not compiled after {self._limit_s:g} s")))
+            self._end(process)
         # The next source may have the same key.
         self._crashed.difference_update(key for key, _ in results)
+        self._alone.difference_update(key for key, _ in results)
         self._hand_out()
         return results
 
     def dismiss(self) -> None:
         """End the idle processes; a further source starts one again."""
         for process in list(self._compilers):
-            if process.key is None:
+            if not process.requested:
                 self._end(process)
 
     def close(self) -> None:
@@ -218,24 +230,51 @@ class CompilerPool:
             process = self._free_process(folder)
             if process is None:
                 return
-            process.key, process.source = self._waiting.popleft()
+            process.requested = self._next_request()
+            process.keys = tuple(process.requested)
             process.user_folder = folder or process.user_folder
             process.deadline = time.monotonic() + self._limit_s
             # A process that is gone is noticed by its closed channel.
             with contextlib.suppress(OSError):
-                is_again = process.key in self._crashed
                 request = {
                     "do": "compile",
-                    "source": process.source,
+                    "sources": list(process.requested.values()),
                     "cubin": self._cubins,
-                    "again": is_again,
+                    "again": process.keys[0] in self._crashed,
                     "precompiled": str(self._precompiled or ""),
+                    "processes": process_count(),
                 }
                 process.worker.channel.send(request, timeout_s=self._limit_s)
 
+    def _next_request(self) -> dict[str, Source]:
+        """Take the next source, and those after it that one process may compile with it."""
+        key, source = self._waiting.popleft()
+        request = {key: source}
+        is_alone = self._precompiled is None or key in self._alone or source.python is not None
+        while self._waiting and not is_alone and len(request) < _MOST_TOGETHER:
+            key, source = self._waiting[0]
+            if key in self._alone or source.python is not None:
+                break
+            request[key] = source
+            self._waiting.popleft()
+        return request
+
+    def _put_back(self, process: _Compiler) -> bool:
+        """Let each source of a request be compiled alone, so that the one is known whose fault it is.
+
+        Returns:
+            Whether the process had several sources.
+        """
+        if len(process.keys) == 1:
+            return False
+        self._alone.update(process.requested)
+        self._waiting.extendleft(reversed(process.requested.items()))
+        process.requested = {}
+        return True
+
     def _free_process(self, folder: str) -> _Compiler | None:
         """Find or start a process that has imported no module of another folder; None while all are busy."""
-        idle = [process for process in self._compilers if process.key is None]
+        idle = [process for process in self._compilers if not process.requested]
         for process in idle:
             if not folder or process.user_folder in ("", folder):
                 return process
@@ -259,23 +298,25 @@ class CompilerPool:
         try:
             messages, alive = sender.worker.messages()
         except HarnessError as error:
-            key = sender.key or ""
+            keys = list(sender.requested)
             self._end(sender)
-            return [(key, error)]
-        results = [(sender.key or "", _result(message)) for message in messages]
-        if results:
-            sender.key = None
+            return [(key, error) for key in keys]
+        results: list[tuple[str, Program | GpuregressError]] = []
+        for message in messages:
+            key = sender.keys[message["number"]]
+            del sender.requested[key]
+            results.append((key, _result(message)))
         if not alive:
             # The exit code tells a crash from a kill, and comes a moment after the end of the channel.
             sender.worker.wait(_DYING_S)
-            if sender.key is not None and sender.source is not None:
-                death = _death(sender.worker, sender.source)
-                is_first = sender.key not in self._crashed and sender.source.python is None
-                if isinstance(death, CompilerStopped) and is_first:
-                    self._crashed.add(sender.key)
-                    self._waiting.appendleft((sender.key, sender.source))
+            if sender.requested and not self._put_back(sender):
+                (key, source), *_ = sender.requested.items()
+                death = _death(sender.worker, source)
+                if isinstance(death, CompilerStopped) and key not in self._crashed and source.python is None:
+                    self._crashed.add(key)
+                    self._waiting.appendleft((key, source))
                 else:
-                    results.append((sender.key, death))
+                    results.append((key, death))
         if not alive or any(message.get("last") for message in messages):
             self._end(sender)
         return results

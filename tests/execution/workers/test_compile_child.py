@@ -29,7 +29,8 @@ def parent() -> Iterator[Channel]:
 
 
 def ask(parent: Channel, path: Path) -> dict[str, Any]:
-    parent.send({"do": "compile", "source": Source(str(path)), "cubin": False, "again": False, "precompiled": ""})
+    settings = {"cubin": False, "again": False, "precompiled": "", "processes": 1}
+    parent.send({"do": "compile", "sources": [Source(str(path))], **settings})
     answer = parent.receive()
     assert answer is not None
     return answer
