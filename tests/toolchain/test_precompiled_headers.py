@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,41 @@ def test_a_source_gives_the_same_with_precompiled_headers(folder: Path) -> None:
     with precompiled_headers.precompiling(above):
         for _ in range(3):
             assert _compiled(folder, "scale<float>") == changed
+
+
+def test_a_forked_process_reads_the_headers_and_parses_none_for_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = _compiled(folder, "scale<double>")
+    (folder / "other.cu").write_text(SOURCE.replace('"scale.h"', '"scale.h"\n#include <cuda_bf16.h>'))
+    compile_once = nvrtc._compile
+    are_precompiled: list[bool] = []
+
+    def counted(*arguments: Any) -> Any:
+        """Note whether the headers are precompiled."""
+        are_precompiled.append(bool(arguments[-1]))
+        return compile_once(*arguments)
+
+    monkeypatch.setattr(nvrtc, "_compile", counted)
+    above = folder / "precompiled"
+    with precompiled_headers.precompiling(above):
+        _compiled(folder, "scale<float>")
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            with precompiled_headers.precompiling(above, writes=False):
+                is_equal = _compiled(folder, "scale<double>") == expected
+                for kernel in ("scale<float>", "scale<double>"):
+                    _compiled_source(Source(str(folder / "other.cu"), kernels=(kernel,)))
+            os.write(writer, json.dumps([is_equal, *are_precompiled]).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        assert json.load(answer) == [True, True, True, False, False]
+    os.waitpid(child, 0)
+    assert len(list(above.rglob("*.pch"))) == 1
 
 
 @pytest.mark.parametrize("body", ["", "int idle = 1; "])

@@ -103,6 +103,19 @@ def _condition(launch: SeenLaunch) -> str:
     return text
 
 
+def later_launches(host: HostProgram, start: SeenLaunch, first: int = 0) -> Iterator[SeenLaunch]:
+    """List the launches that may be in a chain with a launch, because its call makes them.
+
+    Args:
+        host: the host code.
+        start: the launch.
+        first: the number of the first one.
+    """
+    for launch in host.launches[first:]:
+        if launch.call == start.call and start.may_follow(launch):
+            yield launch
+
+
 class ChainSearch:
     """Search for the chains of a program: launches of one call of a function, connected by what they write and read.
 
@@ -141,10 +154,9 @@ class ChainSearch:
             if number not in members:
                 members[number] = member
                 pending += self._makers(member)
-        call = start.facts.launch.call
-        for launch in self._host.launches[min(members) :]:
+        for launch in later_launches(self._host, start.facts.launch, min(members)):
             number = self._order[id(launch)]
-            if launch.call != call or number in members or not start.facts.launch.may_follow(launch):
+            if number in members:
                 continue
             link = self._link(launch)
             if link is None or len(members) > _MOST_LAUNCHES:

@@ -61,10 +61,8 @@ class KernelDraft:
         build: BuildOptions = NO_OPTIONS,
         known: KnownTypes = NOTHING,
         program: HostFiles | None = None,
-        instances: Sequence[str] = (),
     ) -> None:
         self._declaration = declaration
-        self._instances = instances
         self._known = known
         self._types, self._kernel = instance or instantiate(declaration)
         folder = target.absolute().parent
@@ -75,14 +73,7 @@ class KernelDraft:
         if program is not None:
             self._texts += program.texts
             self._structures = program.structures
-        overloads = set()
-        for text in self._texts:
-            for other in cxx_declarations.declarations(text):
-                if other.name == declaration.name:
-                    overloads.add(other.type_words)
-        self._is_overloaded = len(overloads) > 1
-        if self._is_overloaded:
-            self._kernel = declaration.signature(list(self._types.values()))
+        self._kernel = asked_name(declaration, self._types, self._kernel, self._texts)
         self._compiled_kernel = compiled(source, self._kernel, build)
         needs = self._compiled_kernel.needs
         if self._compiled_kernel.problem and needs == "any":
@@ -91,12 +82,7 @@ class KernelDraft:
             self._guess_functors(source, build)
             if self._compiled_kernel.problem:
                 self._qualify_arguments(source, build)
-        self._named: list[tuple[str, CxxParameter]] = []
-        for number, parameter in enumerate(declaration.parameters):
-            argument = self._types.get(parameter.type, "")
-            if argument.endswith("*"):  # `scale_type scale` of a template, with float* for scale_type
-                parameter = replace(parameter, type=argument, pointer=True, const="const" in argument)  # noqa: PLW2901
-            self._named.append((parameter.name or f"arg{number}", parameter))
+        self._named = named_parameters(declaration, self._types)
         self._by_value: dict[int, TypeLayout] = {}  # the structures among the parameters
         self._known = self._with_compiled_types(source, build)
         self._slots = tuple(_with_names(self._pointers()))
@@ -155,9 +141,8 @@ class KernelDraft:
             must_write: those with which the kernel has no effect are not taken.
         """
         chosen = {**self._types, **arguments}
-        kernel = with_arguments(self._declaration.name, chosen, self._declaration.template)
-        if self._is_overloaded:
-            kernel = self._declaration.signature(list(chosen.values()))
+        name = with_arguments(self._declaration.name, chosen, self._declaration.template)
+        kernel = asked_name(self._declaration, chosen, name, self._texts)
         compiled_kernel = compiled(source, kernel, build)
         is_taken = not compiled_kernel.problem and (compiled_kernel.has_effect or not must_write)
         if is_taken:
@@ -168,23 +153,14 @@ class KernelDraft:
         """Add the types of parameters whose members the source's words do not tell, as those of a template."""
         known = self._known
         parameters = [parameter for _, parameter in self._named]
-        names = [self._plain(parameter.type) for parameter in parameters]
-        unknown = set()
-        for name, parameter in zip(names, parameters, strict=True):
-            is_structure = name in known.layouts and known.layouts[name].fields and parameter.pointer
-            if (
-                name not in (*_TEXTURES, "void")
-                and not is_structure
-                and dtype_of_type(known.aliases.get(name, name)) is None
-            ):
-                unknown.add(name)
+        names = [_argument_type(parameter.type, self._types) for parameter in parameters]
+        unknown = unknown_types(self._named, self._types, known)
         for number, (name, parameter) in enumerate(zip(names, parameters, strict=True)):
             if not parameter.pointer and name in known.layouts and known.layouts[name].fields:
                 self._by_value[number] = known.layouts[name]
         if not unknown or self._compiled_kernel.entry is None:
             return known
-        plain = plain_kernels(self._texts[0])
-        compiled_types = types.of_kernel(source, build, self._kernel, [*plain, *self._instances])
+        compiled_types = types.of_kernel(source, build, self._kernel)
         more = {}
         for number, (name, layout) in enumerate(zip(names, compiled_types, strict=False)):
             if name in unknown and layout.kind == "class":
@@ -192,11 +168,6 @@ class KernelDraft:
             if not parameters[number].pointer and layout.kind == "class" and layout.fields:
                 self._by_value[number] = layout
         return KnownTypes(known.aliases, {**known.layouts, **more})
-
-    def _plain(self, type_: str) -> str:
-        """Return a type without qualifiers and `*`, a template parameter replaced by its argument."""
-        plain = types.plain(type_)
-        return self._types.get(plain, plain)
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -268,7 +239,7 @@ class KernelDraft:
         return is_integer and _EXTENT.fullmatch(name) is not None
 
     def _dtype(self, parameter: CxxParameter) -> str | None:
-        return self._known.dtype(self._plain(parameter.type))
+        return self._known.dtype(_argument_type(parameter.type, self._types))
 
     def _buffers(self) -> Iterator[str]:
         shape = self._extents[0] if self._is_flat else ", ".join(self._extents)
@@ -341,7 +312,7 @@ class KernelDraft:
     def _pointee(self, slot: Slot) -> str | None:
         if slot.type.count("*") > 1:
             return None
-        plain = self._plain(slot.type)
+        plain = _argument_type(slot.type, self._types)
         return self._known.dtype(plain) or self._cast_dtypes.get(slot.name if plain == "void" else "")
 
     def _dtypes_of_casts(self, source: Path, build: BuildOptions) -> dict[str, str]:
@@ -504,6 +475,65 @@ class KernelDraft:
         if self._extents and is_whole and is_extent and field.count == 1:
             return f"{{{dtype}: {self._extents[0]}}}", ""
         return _guess_of_member(field), ""
+
+
+def asked_name(declaration: Declaration, arguments: Mapping[str, str], name: str, texts: Iterable[str]) -> str:
+    """Return the name of a kernel as the compiler is asked for it: with its signature where it is overloaded.
+
+    Args:
+        declaration: the kernel.
+        arguments: of its template, by the names of the parameters.
+        name: with these.
+        texts: of the files.
+    """
+    overloads = set()
+    for text in texts:
+        for other in cxx_declarations.declarations(text):
+            if other.name == declaration.name:
+                overloads.add(other.type_words)
+    return declaration.signature(list(arguments.values())) if len(overloads) > 1 else name
+
+
+def named_parameters(declaration: Declaration, arguments: Mapping[str, str]) -> list[tuple[str, CxxParameter]]:
+    """List the parameters of a kernel with names.
+
+    Args:
+        declaration: the kernel.
+        arguments: of its template, by the names of the parameters.
+    """
+    named: list[tuple[str, CxxParameter]] = []
+    for number, parameter in enumerate(declaration.parameters):
+        argument = arguments.get(parameter.type, "")
+        if argument.endswith("*"):  # `scale_type scale` of a template, with float* for scale_type
+            parameter = replace(parameter, type=argument, pointer=True, const="const" in argument)  # noqa: PLW2901
+        named.append((parameter.name or f"arg{number}", parameter))
+    return named
+
+
+def unknown_types(
+    named: Sequence[tuple[str, CxxParameter]], arguments: Mapping[str, str], known: KnownTypes
+) -> set[str]:
+    """Return the types of parameters whose members only the compiled kernel tells.
+
+    Args:
+        named: the parameters.
+        arguments: of the kernel's template, by the names of the parameters.
+        known: the types that are known.
+    """
+    unknown = set()
+    for _, parameter in named:
+        name = _argument_type(parameter.type, arguments)
+        is_structure = name in known.layouts and known.layouts[name].fields and parameter.pointer
+        is_number = dtype_of_type(known.aliases.get(name, name)) is not None
+        if name not in (*_TEXTURES, "void") and not is_structure and not is_number:
+            unknown.add(name)
+    return unknown
+
+
+def _argument_type(type_: str, arguments: Mapping[str, str]) -> str:
+    """Return a type without qualifiers and `*`, a template parameter replaced by its argument."""
+    plain = types.plain(type_)
+    return arguments.get(plain, plain)
 
 
 def plain_kernels(text: str) -> list[str]:

@@ -89,7 +89,6 @@ class LaunchDraft(KernelDraft):
             build=facts.build,
             known=facts.types,
             program=facts.program,
-            instances=facts.instances,
         )
         self._extents = []  # the job's parameters are those of the host code
         self._state = state or JobState()

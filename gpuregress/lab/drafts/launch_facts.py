@@ -38,7 +38,6 @@ class LaunchFacts(Record):
         build: the options to compile with.
         types: what the compiler tells of the program's.
         earlier: launches that the program makes before this one.
-        instances: the kernels of all launches, with their template arguments.
     """
 
     launch: SeenLaunch
@@ -49,7 +48,6 @@ class LaunchFacts(Record):
     build: BuildOptions = NO_OPTIONS
     types: KnownTypes = NOTHING
     earlier: tuple[SeenLaunch, ...] = ()
-    instances: tuple[str, ...] = ()
 
 
 class HostProgram:
@@ -185,16 +183,7 @@ class HostProgram:
             build=self.build,
             types=self.types,
             earlier=tuple(earlier for earlier in before if launch.may_follow(earlier)),
-            instances=self._instances(),
         )
-
-    def _instances(self) -> tuple[str, ...]:
-        instances: dict[str, None] = {}
-        for launch in self._run.launches:
-            declaration = self._launched(launch)
-            if declaration is not None and declaration.template:
-                instances[fills.instance_of(declaration, launch)[1]] = None
-        return tuple(instances)
 
     def _launch(self, kernel: Declaration) -> SeenLaunch | None:
         """Choose a launch: one that the program makes, with as many arguments; or one of a kernel with its types."""

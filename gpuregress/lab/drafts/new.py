@@ -15,11 +15,11 @@ from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.plan import job_plan
 from gpuregress.jobs.plan.selection import quick_name
 from gpuregress.jobs.spec.job_files import job_files
-from gpuregress.lab.drafts import new_function, new_python, validation
+from gpuregress.lab.drafts import first_programs, new_function, new_python, validation
 from gpuregress.lab.drafts.chain import ChainDraft, ChainLink, ChainSearch
 from gpuregress.lab.drafts.kernel import KernelDraft, job_text
 from gpuregress.lab.drafts.launch import LaunchDraft
-from gpuregress.lab.drafts.launch_facts import HostProgram
+from gpuregress.lab.drafts.launch_facts import HostProgram, LaunchFacts
 from gpuregress.lab.host_programs import program
 from gpuregress.store.project import Project
 from gpuregress.toolchain import cxx_declarations
@@ -133,12 +133,20 @@ def draft_kernels(
     others = tuple(name for declaration, name in names if declaration not in chosen)
     function_names = tuple(str(function) for function in functions)
     drafts: list[DraftedText | Draft] = []
+    has_chains = host is not None and kernel is None and target is None
+    facts: dict[Declaration, LaunchFacts | None] = {}
+    for declaration, path in zip(chosen, paths, strict=True):
+        if not path.exists():
+            facts[declaration] = None if host is None else host.facts(declaration)
+    first_programs.compile_all(source, options, host, facts, has_chains=has_chains)
     for declaration, path in zip(chosen, paths, strict=True):
         if path.exists():
             drafts.append(Draft(path, str(declaration), others, function_names, is_kept=True))
         else:
-            drafts.append(_draft_kernel(source, host, declaration, path, others, function_names, options))
-    if host is not None and kernel is None and target is None:
+            drafts.append(
+                _draft_kernel(source, host, declaration, facts[declaration], path, others, function_names, options)
+            )
+    if host is not None and has_chains:
         drafts += _draft_chains(project, source, host, drafts)
     written = _written(project, source, drafts)
     needed = (problem,) if problem else ()
@@ -212,13 +220,13 @@ def _draft_kernel(
     source: Path,
     host: HostProgram | None,
     kernel: Declaration,
+    facts: LaunchFacts | None,
     path: Path,
     others: tuple[str, ...],
     functions: tuple[str, ...],
     build: BuildOptions,
 ) -> DraftedText | Draft:
     """Draft the job of a kernel; without a text where there can be none."""
-    facts = host.facts(kernel) if host is not None else None
     job: KernelDraft
     if facts is not None:
         job = LaunchDraft(kernel, source, path, facts)

@@ -32,8 +32,6 @@ _FUNCTOR = re.compile(
 )
 _OF_DEVICE = re.compile(r"\b(?:__device__|constexpr|[A-Z][A-Z0-9_]{2,})\b[^;{}]*\Z")
 """Words before a function's name, of which one in capitals may be a macro for `__device__`."""
-_MOST_TOGETHER = 64
-"""Kernels of one program that is made for its types."""
 _NAME = re.compile(r"[A-Za-z_][\w:]*(<[\w:, <>]+>(::\w+)*)?")
 
 
@@ -187,32 +185,25 @@ def _argument_count(text: str) -> int:
     return len(cxx_declarations.split(words))
 
 
-def of_kernel(source: Path, build: BuildOptions, kernel: str, others: Sequence[str] = ()) -> tuple[TypeLayout, ...]:
+def of_kernel(source: Path, build: BuildOptions, kernel: str) -> tuple[TypeLayout, ...]:
     """Ask the compiler for the types of a kernel's parameters, of pointers what they point to; () where it fails.
 
     Args:
         source: the file.
         build: the options to compile with.
         kernel: its name, with template arguments.
-        others: kernels of the source that are asked for with it, if it is one of them, so that one program answers for
-            all of them. Where that fails, it is asked for alone.
 
     Raises:
         Interrupted: the user asked to stop.
     """
-    questions: list[tuple[str, ...]] = [(kernel,)]
-    if kernel in others and 1 < len(others) <= _MOST_TOGETHER:
-        questions.insert(0, tuple(others))
-    for names in questions:
-        asked = build.applied_to(Source(str(source.absolute()), kernels=names))
-        try:
-            program = compilation.compile_source(programs.with_debug_types(asked))
-        except Interrupted:
-            raise
-        except GpuregressError:
-            continue
-        return tuple(one.pointee or one for one in program.types.get(kernel, ()))
-    return ()
+    asked = build.applied_to(Source(str(source.absolute()), kernels=(kernel,)))
+    try:
+        program = compilation.compile_source(programs.with_debug_types(asked))
+    except Interrupted:
+        raise
+    except GpuregressError:
+        return ()
+    return tuple(one.pointee or one for one in program.types.get(kernel, ()))
 
 
 def _compiles(source: Source) -> bool:

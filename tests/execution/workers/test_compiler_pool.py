@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuregress.execution.workers import compiler_pool
 from gpuregress.execution.workers.compiler_pool import CompilerPool
 from gpuregress.foundation.errors import CompileError, CompilerStopped, HarnessError, Interrupted, UnknownNames
 from gpuregress.foundation.interrupts import StopSignal
@@ -119,6 +120,26 @@ def test_a_crash_at_the_names_of_kernels_is_replaced_by_the_sources_own_error(tm
     assert "gone.cu:1: error" in str(gone)
     assert type(later) is CompileError
     assert later.standard == "c++20"
+
+
+def test_sources_with_the_same_headers_are_divided_among_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiler_pool, "process_count", lambda: 3)
+    header = "#include <cuda_fp16.h>\n"
+    good = tmp_path / "k.cu"
+    good.write_text(f"{header}template <class T> __global__ void k(T* x) {{ x[0] = T(2); }}\n")
+    crashing = tmp_path / "gone.cu"
+    crashing.write_text(header + _KERNEL.format("Gone"))
+    names = ("k<float>", "k<half>", "k<None>", "k<char>", "k<double>")
+    sources = [Source(str(good), kernels=(name,)) for name in names]
+    sources.insert(3, Source(str(crashing), kernels=("k<int>",)))
+    with CompilerPool(1, precompiled=tmp_path / "headers") as crew:
+        results(crew, Source(str(good)))
+        actual = results(crew, *sources)
+    kinds = [type(actual[str(number)]) for number in range(len(sources))]
+    assert kinds == [Program, Program, UnknownNames, CompileError, Program, Program]
+    assert "identifier" in str(actual["3"])
 
 
 _KERNEL = "template <{} T> __global__ void k(T* x) {{ x[0] = 1; }}\n"

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import yaml
 
-from gpuregress.foundation.errors import GpuregressError, UsageError
+from gpuregress.execution.workers.compiler_pool import Result
+from gpuregress.foundation.errors import CompileError, GpuregressError, UsageError
+from gpuregress.foundation.records import Source
 from gpuregress.jobs import plan
-from gpuregress.lab.drafts import kernel, new
+from gpuregress.lab.drafts import first_programs, kernel, new
 from gpuregress.lab.drafts.compiled import CompiledKernel
 from gpuregress.lab.drafts.kernel import NO_LAUNCH
 from gpuregress.session import checking, compilation
 from gpuregress.store.project import Project
+from gpuregress.toolchain import programs
 
 SOURCES = {
     "plain": 'extern "C" __global__ void f(float *out, const float *x, float a, int n) {}',
@@ -405,6 +409,57 @@ namespace other { template <class F> __global__ void each(int n, F f) { if (thre
     (draft,) = new.draft_kernels(project, source(project, text))
     (launch,) = yaml.safe_load(draft.path.read_text())["launches"]
     assert launch["kernel"] == "other::each<lib::inner::Count>"
+
+
+@pytest.mark.parametrize(
+    ("processes", "requests"),
+    [
+        (1, [["first<2>", "shift<float>", "later", "first<3>"], ["types of first<2>, first<3>"], ["shift<int>"]]),
+        (
+            2,
+            [
+                ["types of first<2>, first<3>", "first<2>", "shift<float>", "later", "first<3>"],
+                ["shift<int>"],
+            ],
+        ),
+    ],
+)
+def test_the_kernels_of_a_source_and_their_types_are_asked_for_together(
+    project: Project, monkeypatch: pytest.MonkeyPatch, processes: int, requests: list[list[str]]
+) -> None:
+    text = """template <int N> struct Pair { float *x; int n[N]; };
+template <int N> __global__ void first(Pair<N> p) { p.x[p.n[0]] = 1; }
+template <class T> __global__ void shift(T *x) { x[0] = x[0] << 1; }
+__global__ void later(const float *x, float *y) { y[0] = x[0]; }
+void go(float *x, float *y) {
+  Pair<2> p{x}; first<2><<<1, 1>>>(p); later<<<1, 1>>>(x, y);
+  Pair<3> q{y}; first<3><<<1, 1>>>(q);
+}
+"""
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(project.root / "cache"))
+    monkeypatch.setattr(first_programs, "process_count", lambda: processes)
+    compile_sources = compilation.compile_sources
+    asked: list[list[str]] = []
+
+    def noted(sources: Sequence[Source]) -> list[Result]:
+        """Note what is asked for and not known yet."""
+        missing = [one for one in sources if not one.harness and _is_missing(one)]
+        names = [f"{'types of ' * bool(one.options)}{', '.join(one.kernels)}" for one in missing]
+        if names:
+            asked.append(names)
+        return compile_sources(sources)
+
+    monkeypatch.setattr(compilation, "compile_sources", noted)
+    with compilation.keeping_compilers():
+        new.draft_kernels(project, source(project, text))
+    assert asked == requests
+
+
+def _is_missing(one: Source) -> bool:
+    try:
+        return programs.find(one) is None
+    except CompileError:
+        return False
 
 
 def test_template_arguments_are_found_in_the_namespace_of_the_kernel(project: Project) -> None:
