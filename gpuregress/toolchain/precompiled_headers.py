@@ -53,6 +53,8 @@ _folder: ContextVar[Path | None] = ContextVar("precompiled_headers", default=Non
 _writes: ContextVar[bool] = ContextVar("writes_precompiled_headers", default=True)
 _seen: set[Path] = set()
 """Folders of headers that were parsed once."""
+_lacking: set[Path] = set()
+"""Folders that a forked process looked for and does not write."""
 _refused: set[Path] = set()
 _warnings: dict[Path, str] = {}
 """Folder → the warnings of its headers."""
@@ -154,9 +156,9 @@ def precompiling(folder: Path | None, *, writes: bool = True) -> Iterator[None]:
         _writes.reset(tokens[1])
 
 
-def are_parsed() -> bool:
-    """Tell whether this process can read headers that it has parsed."""
-    return bool(_warnings.keys() - _refused)
+def lacks_some() -> bool:
+    """Tell whether this process was forked before headers were parsed that it needed."""
+    return bool(_lacking)
 
 
 def find(
@@ -191,7 +193,10 @@ def find(
     empty_lines = "\n" * directives.count("\n")
     rest = f"{empty_lines}{text[len(directives) :]}"
     headers_of_source = PrecompiledHeaders(f"{directives}{_LAST}", rest, folder)
-    if not headers_of_source.is_usable or not (headers_of_source.is_known or _writes.get()):
+    if not headers_of_source.is_usable:
+        return None
+    if not headers_of_source.is_known and not _writes.get():
+        _lacking.add(folder)
         return None
     is_new = folder not in _seen
     _seen.add(folder)
@@ -250,6 +255,21 @@ def known_refusal(key: str) -> Refusal | None:
         key: as for `note_refusal`.
     """
     return _refusals.get(key) if _folder.get() is not None else None
+
+
+def learned() -> dict[str, Any]:
+    """Return what is noted of refused texts, for another process."""
+    return {key: [[(str(file), line) for file, line in one.places], one.log] for key, one in _refusals.items()}
+
+
+def learn(refusals: Mapping[str, Any]) -> None:
+    """Note what another process has learned.
+
+    Args:
+        refusals: what `learned` returned there.
+    """
+    for key, (places, log) in refusals.items():
+        _refusals[key] = Refusal(tuple((Path(file), line) for file, line in places), log)
 
 
 def key_of(texts: Iterable[str | bytes]) -> str:

@@ -92,12 +92,13 @@ def test_a_forked_process_reads_the_headers_and_parses_none_for_others(
                 is_equal = _compiled(folder, "scale<double>") == expected
                 for kernel in ("scale<float>", "scale<double>"):
                     _compiled_source(Source(str(folder / "other.cu"), kernels=(kernel,)))
-            os.write(writer, json.dumps([is_equal, *are_precompiled]).encode())
+            lacks_some = precompiled_headers.lacks_some()
+            os.write(writer, json.dumps([is_equal, lacks_some, *are_precompiled]).encode())
         finally:
             os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as answer:
-        assert json.load(answer) == [True, True, True, False, False]
+        assert json.load(answer) == [True, True, True, True, False, False]
     os.waitpid(child, 0)
     assert len(list(above.rglob("*.pch"))) == 1
 
@@ -295,6 +296,30 @@ def test_host_code_is_refused_once_for_all_kernels_of_a_source(
         assert [_compiled(tmp_path, kernel) for kernel in ("scale<float>", "scale<double>")] == expected
         _compiled(tmp_path, "scale<float>", *debug_types.OPTIONS)
     assert refused == [True, False, False, False]
+
+
+def test_what_another_process_has_learned_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text(
+        "#define BEGIN {\nint host() BEGIN return 0; }\ntemplate <class T> __global__ void k(T *x) { x[0] = 2; }\n"
+    )
+    units: list[object] = []
+    attempt = nvrtc._attempt
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        """Note an attempt."""
+        units.append(arguments[2])
+        return attempt(*arguments, **options)
+
+    monkeypatch.setattr(nvrtc, "_attempt", counted)
+    monkeypatch.setattr(precompiled_headers, "_refusals", {})
+    with precompiled_headers.precompiling(tmp_path / "precompiled"):
+        _compiled_source(Source(str(path), kernels=("k<int>",)))
+        refusals = json.loads(json.dumps(precompiled_headers.learned()))
+        monkeypatch.setattr(precompiled_headers, "_refusals", {})
+        precompiled_headers.learn(refusals)
+        _compiled_source(Source(str(path), kernels=("k<float>",)))
+    assert len(units) == 3
 
 
 def test_what_fails_for_one_kernel_is_not_tried_again_for_the_next(

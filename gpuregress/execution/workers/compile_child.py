@@ -94,9 +94,10 @@ def _replies(request: _Request, processes: int) -> Iterator[Mapping[str, object]
         request: the sources.
         processes: that may compile at a time.
     """
-    missing = set(range(len(request.sources)))
+    order = range(len(request.sources))
+    missing = set(order)
     reader, writer = os.pipe()
-    os.write(writer, bytes(missing))
+    os.write(writer, bytes(order))
     os.close(writer)
     numbers = (byte[0] for byte in iter(lambda: os.read(reader, 1), b""))  # each goes to one process
 
@@ -104,8 +105,6 @@ def _replies(request: _Request, processes: int) -> Iterator[Mapping[str, object]
         missing.discard(number)
         return request.reply(number)
 
-    if not precompiled_headers.are_parsed():
-        yield reply(next(numbers))
     first = list(itertools.islice(numbers, 1))  # what only this process knows then serves the next request
     helpers = [_start_helper(request, numbers) for _ in range(min(processes, len(missing)) - 1)]
     for number in itertools.chain(first, numbers):
@@ -116,10 +115,12 @@ def _replies(request: _Request, processes: int) -> Iterator[Mapping[str, object]
         with answers:
             answers.seek(0)
             for line in answers:
-                if line.endswith("\n"):
-                    answer = json.loads(line)
-                    missing.discard(answer["number"])
-                    yield answer
+                if not line.endswith("\n"):
+                    break
+                answer = json.loads(line)
+                precompiled_headers.learn(answer["refusals"])
+                missing.discard(answer["reply"]["number"])
+                yield answer["reply"]
     for number in sorted(missing):  # of a helper that died
         yield reply(number)
 
@@ -128,7 +129,7 @@ def _start_helper(request: _Request, numbers: Iterator[int]) -> tuple[int, IO[st
     """Fork a process that compiles sources of a request.
 
     Returns:
-        Its identifier, and the file that gets its replies, one a line.
+        Its identifier, and the file that gets its replies, one a line, and with them what it learned.
     """
     answers = tempfile.TemporaryFile("w+")  # noqa: SIM115 - its reader closes it
     process = os.fork()
@@ -137,8 +138,11 @@ def _start_helper(request: _Request, numbers: Iterator[int]) -> tuple[int, IO[st
     try:
         die_with_parent()
         for number in numbers:
-            answers.write(json.dumps(to_plain(request.reply(number, is_forked=True))) + "\n")
+            reply = to_plain(request.reply(number, is_forked=True))
+            answers.write(json.dumps({"reply": reply, "refusals": precompiled_headers.learned()}) + "\n")
             answers.flush()
+            if precompiled_headers.lacks_some() and not request.sources[number].harness:
+                break  # the other process parses the headers of kernels once for all of them
     finally:
         os._exit(0)
 

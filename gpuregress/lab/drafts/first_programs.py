@@ -11,7 +11,7 @@ from gpuregress.foundation.records import Program, Source
 from gpuregress.gpu.records import replace
 from gpuregress.lab.drafts import chain, fills, kernel
 from gpuregress.lab.drafts.launch_facts import HostProgram, LaunchFacts
-from gpuregress.lab.drafts.types import NOTHING
+from gpuregress.lab.drafts.types import NOTHING, Question
 from gpuregress.lab.host_programs.objects import SeenLaunch
 from gpuregress.session import compilation
 from gpuregress.toolchain import programs
@@ -32,6 +32,7 @@ def compile_all(
     facts: Mapping[Declaration, LaunchFacts | None],
     *,
     has_chains: bool,
+    question: Question | None = None,
 ) -> None:
     """Compile the kernels of drafts, and a program with the types of their parameters, all of which are then found.
 
@@ -44,6 +45,7 @@ def compile_all(
         host: the host code; None: there is none.
         facts: kernel → its launch, where there is one.
         has_chains: whether further launches are drafted, too.
+        question: for types, which is asked afterwards and compiled beside.
 
     Raises:
         Interrupted: the user asked to stop.
@@ -56,11 +58,12 @@ def compile_all(
     texts = [storage.read_bytes(source).decode(errors="replace")]
     if host is not None:
         texts += host.program.texts
+    structures = set() if host is None or question is None else question.names.keys() & host.program.structures.keys()
     needs_types: dict[str, bool] = {}
     for declaration, arguments, instance_name in instances:
         name = kernel.asked_name(declaration, arguments, instance_name, texts)
         named = kernel.named_parameters(declaration, arguments)
-        needs_types[name] = bool(kernel.unknown_types(named, arguments, known))
+        needs_types[name] = bool(kernel.unknown_types(named, arguments, known, structures))
     plain = build.applied_to(Source(str(source.absolute())))
     asked = [_with_kernels(plain, [name]) for name in needs_types]
     typed = [name for name, is_needed in needs_types.items() if is_needed][:_MOST_TOGETHER]
@@ -68,10 +71,12 @@ def compile_all(
     beside = []
     if typed and process_count() > 1:
         beside.append(programs.with_debug_types(_with_kernels(plain, typed)))
+    if question is not None and question.program is not None:
+        beside.append(question.program)
     if len(beside) + len(asked) <= 1:
         return
     results = compilation.compile_sources([*beside, *asked])
-    if beside and isinstance(results[0], Program):
+    if question is not None or (beside and isinstance(results[0], Program)):
         return
     made = dict(zip(needs_types, results[len(beside) :], strict=True))
     typed = [name for name in typed if isinstance(made[name], Program)]

@@ -511,7 +511,10 @@ def named_parameters(declaration: Declaration, arguments: Mapping[str, str]) -> 
 
 
 def unknown_types(
-    named: Sequence[tuple[str, CxxParameter]], arguments: Mapping[str, str], known: KnownTypes
+    named: Sequence[tuple[str, CxxParameter]],
+    arguments: Mapping[str, str],
+    known: KnownTypes,
+    structures: Collection[str] = (),
 ) -> set[str]:
     """Return the types of parameters whose members only the compiled kernel tells.
 
@@ -519,13 +522,14 @@ def unknown_types(
         named: the parameters.
         arguments: of the kernel's template, by the names of the parameters.
         known: the types that are known.
+        structures: whose layouts are being asked for.
     """
     unknown = set()
     for _, parameter in named:
         name = _argument_type(parameter.type, arguments)
-        is_structure = name in known.layouts and known.layouts[name].fields and parameter.pointer
+        is_structure = name in structures or (name in known.layouts and known.layouts[name].fields)
         is_number = dtype_of_type(known.aliases.get(name, name)) is not None
-        if name not in (*_TEXTURES, "void") and not is_structure and not is_number:
+        if name not in (*_TEXTURES, "void") and not (is_structure and parameter.pointer) and not is_number:
             unknown.add(name)
     return unknown
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gpuregress.gpu.records import Record
 from gpuregress.lab.drafts import fills, types
-from gpuregress.lab.drafts.types import NOTHING, KnownTypes
+from gpuregress.lab.drafts.types import NOTHING, KnownTypes, Question
 from gpuregress.lab.host_programs import interpreter, program, scalars
 from gpuregress.lab.host_programs.objects import HostArray, SeenLaunch
 from gpuregress.lab.host_programs.program import HostFiles
@@ -56,9 +56,16 @@ class HostProgram:
     Args:
         source: the file.
         build: the options to compile with; None: the folders above the files that hold their headers.
+        prepare: is called before the compiler is asked for types, with what it will be asked.
     """
 
-    def __init__(self, source: Path, build: BuildOptions | None = None) -> None:
+    def __init__(
+        self,
+        source: Path,
+        build: BuildOptions | None = None,
+        prepare: Callable[[HostProgram, Question], None] | None = None,
+    ) -> None:
+        self._prepare = prepare
         self.types = KnownTypes()
         self._constants: dict[str, int] = {}
         self._assumed: dict[Leaf, int | float] = {}
@@ -136,10 +143,14 @@ class HostProgram:
             elif structure is not None and class_name in files.device_words:
                 constants[name] = layouts.constant(f"{structure.name}::{member}")
         questions = dict.fromkeys(constants.values())
-        answers = types.ask(source, self.build, files, [*asked, *questions])
-        for name, question in constants.items():
-            if question in answers:
-                self._constants[name] = answers[question].size - 1
+        question = types.question(source, self.build, files, [*asked, *questions])
+        if self._prepare is not None:
+            self.types = KnownTypes(aliases)
+            self._prepare(self, question)
+        answers = types.ask(question)
+        for name, constant_type in constants.items():
+            if constant_type in answers:
+                self._constants[name] = answers[constant_type].size - 1
         return KnownTypes(aliases, {name: layout for name, layout in answers.items() if name not in questions})
 
     def _launched_templates(self) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
@@ -20,6 +20,7 @@ from gpuregress.lab.drafts.chain import ChainDraft, ChainLink, ChainSearch
 from gpuregress.lab.drafts.kernel import KernelDraft, job_text
 from gpuregress.lab.drafts.launch import LaunchDraft
 from gpuregress.lab.drafts.launch_facts import HostProgram, LaunchFacts
+from gpuregress.lab.drafts.types import Question
 from gpuregress.lab.host_programs import program
 from gpuregress.store.project import Project
 from gpuregress.toolchain import cxx_declarations
@@ -102,7 +103,13 @@ def draft_kernels(
         )
     if source.suffix == ".py":
         return (_draft_python(project, source, text, kernel, target),)
-    host, problem = _host_program(source, build)
+
+    def prepare(found: HostProgram, question: Question) -> None:
+        launches = {declaration: found.facts(declaration) for declaration in found.kernels}
+        first_programs.compile_all(source, found.build, found, launches, has_chains=True, question=question)
+
+    is_whole_source = kernel is None and target is None
+    host, problem = _host_program(source, build, prepare if is_whole_source else None)
     options = build or NO_OPTIONS
     if host is not None:
         options = host.build
@@ -133,7 +140,7 @@ def draft_kernels(
     others = tuple(name for declaration, name in names if declaration not in chosen)
     function_names = tuple(str(function) for function in functions)
     drafts: list[DraftedText | Draft] = []
-    has_chains = host is not None and kernel is None and target is None
+    has_chains = host is not None and is_whole_source
     facts: dict[Declaration, LaunchFacts | None] = {}
     for declaration, path in zip(chosen, paths, strict=True):
         if not path.exists():
@@ -330,14 +337,16 @@ def _job_path(project: Project, name: str) -> Path:
     return project.configs / f"{safe}.yaml"
 
 
-def _host_program(source: Path, build: BuildOptions | None) -> tuple[HostProgram | None, str]:
+def _host_program(
+    source: Path, build: BuildOptions | None, prepare: Callable[[HostProgram, Question], None] | None
+) -> tuple[HostProgram | None, str]:
     """Read the host code of a source.
 
     Returns:
         None and the reason where that fails: a draft from the declaration is still of use.
     """
     try:
-        return HostProgram(source, build), ""
+        return HostProgram(source, build, prepare), ""
     except Exception as error:  # noqa: BLE001 - C++ of any form must not end the command; the reason is shown
         what = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
         return None, f"all that the host code gives: it could not be read ({what}); this is from the declaration alone"

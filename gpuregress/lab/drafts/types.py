@@ -78,23 +78,53 @@ def is_named(type_: str, templates: frozenset[str]) -> bool:
     return _NAME.fullmatch(type_) is not None and type_ != "void" and not templates & set(re.findall(r"\w+", type_))
 
 
-def ask(source: Path, build: BuildOptions, program: HostFiles, types: Sequence[str]) -> dict[str, TypeLayout]:
-    """Ask the compiler for the layouts of types; those that it does not know are left out.
+class Question(Record):
+    """Types whose layouts the compiler is asked for.
+
+    Attributes:
+        source: that has them.
+        names: type → its name with namespaces.
+        members: by that name, the data members.
+    """
+
+    source: Source
+    names: Mapping[str, str]
+    members: Mapping[str, Sequence[DataMember]]
+
+    @property
+    def program(self) -> Source | None:
+        """The first source that is compiled; None where nothing is asked."""
+        if not self.members:
+            return None
+        return replace(self.source, harness=layouts.question(self.members))
+
+
+def question(source: Path, build: BuildOptions, program: HostFiles, types: Sequence[str]) -> Question:
+    """Write a question for the layouts of types.
 
     Args:
         source: the file.
         build: the options to compile with.
         program: what the files define.
         types: without qualifiers.
-
-    Raises:
-        Interrupted: the user asked to stop.
     """
     known = program.structures
     names = {one: known[one].name if one in known else one for one in types}
     members = {names[one]: structures.flattened(one, known) for one in types}
-    found = _asked(build.applied_to(Source(str(source.absolute()))), members)
-    return {one: found[name] for one, name in names.items() if name in found}
+    return Question(build.applied_to(Source(str(source.absolute()))), names, members)
+
+
+def ask(asked: Question) -> dict[str, TypeLayout]:
+    """Ask the compiler for the layouts of types; those that it does not know are left out.
+
+    Args:
+        asked: the types.
+
+    Raises:
+        Interrupted: the user asked to stop.
+    """
+    found = _asked(asked.source, asked.members)
+    return {one: found[name] for one, name in asked.names.items() if name in found}
 
 
 def layouts_of(source: Path, build: BuildOptions, types: Sequence[str]) -> dict[str, TypeLayout]:

@@ -414,11 +414,18 @@ namespace other { template <class F> __global__ void each(int n, F f) { if (thre
 @pytest.mark.parametrize(
     ("processes", "requests"),
     [
-        (1, [["first<2>", "shift<float>", "later", "first<3>"], ["types of first<2>, first<3>"], ["shift<int>"]]),
+        (
+            1,
+            [
+                ["layouts", "first<2>", "shift<float>", "later", "first<3>"],
+                ["types of first<2>, first<3>"],
+                ["shift<int>"],
+            ],
+        ),
         (
             2,
             [
-                ["types of first<2>, first<3>", "first<2>", "shift<float>", "later", "first<3>"],
+                ["types of first<2>, first<3>", "layouts", "first<2>", "shift<float>", "later", "first<3>"],
                 ["shift<int>"],
             ],
         ),
@@ -430,9 +437,10 @@ def test_the_kernels_of_a_source_and_their_types_are_asked_for_together(
     text = """template <int N> struct Pair { float *x; int n[N]; };
 template <int N> __global__ void first(Pair<N> p) { p.x[p.n[0]] = 1; }
 template <class T> __global__ void shift(T *x) { x[0] = x[0] << 1; }
-__global__ void later(const float *x, float *y) { y[0] = x[0]; }
-void go(float *x, float *y) {
-  Pair<2> p{x}; first<2><<<1, 1>>>(p); later<<<1, 1>>>(x, y);
+struct Box { float x; };
+__global__ void later(const Box *x, float *y) { y[0] = x[0].x; }
+void go(float *x, float *y, Box *z) {
+  Pair<2> p{x}; first<2><<<1, 1>>>(p); later<<<1, 1>>>(z, y);
   Pair<3> q{y}; first<3><<<1, 1>>>(q);
 }
 """
@@ -443,8 +451,7 @@ void go(float *x, float *y) {
 
     def noted(sources: Sequence[Source]) -> list[Result]:
         """Note what is asked for and not known yet."""
-        missing = [one for one in sources if not one.harness and _is_missing(one)]
-        names = [f"{'types of ' * bool(one.options)}{', '.join(one.kernels)}" for one in missing]
+        names = [_asked_for(one) for one in sources if _is_missing(one)]
         if names:
             asked.append(names)
         return compile_sources(sources)
@@ -453,6 +460,13 @@ void go(float *x, float *y) {
     with compilation.keeping_compilers():
         new.draft_kernels(project, source(project, text))
     assert asked == requests
+
+
+def _asked_for(one: Source) -> str:
+    if one.harness:
+        return "layouts"
+    names = ", ".join(one.kernels)
+    return f"types of {names}" if one.options else names
 
 
 def _is_missing(one: Source) -> bool:

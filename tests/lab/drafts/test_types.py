@@ -61,5 +61,5 @@ def test_nothing_is_compiled_where_nothing_is_unknown(tmp_path: Path, monkeypatc
 def test_a_type_that_the_compiler_does_not_know_is_left_out(tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
     source.write_text("struct A { int a; };\n__global__ void k(A *a) {}\n")
-    found = types.ask(source, NO_OPTIONS, HostProgram(source).program, ["A", "Missing", "Absent<int>"])
+    found = types.ask(types.question(source, NO_OPTIONS, HostProgram(source).program, ["A", "Missing", "Absent<int>"]))
     assert found == {"A": TypeLayout("class", 4, found["A"].fields)}
