@@ -52,6 +52,8 @@ _ODD_ARGUMENT = re.compile(
 )
 """A type, as in `INSTANTIATE(float, 3)` and `DEPRECATED(int f(void), "hint");`, an operator, as in
 `COMPARE(less, <);`, or names without a comma between them, as in `FOR_EACH(DEFINE, INTEGERS FLOATS);`."""
+_PLAIN_ARGUMENTS = re.compile(r"[\w\s,:]*")
+_MOST_SPACES = 1000
 _CLASS_NAME = "gpuregress_class"
 _CONCATENATION = re.compile(r"\s*##\s*|#(?=\s*\w)")
 _CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
@@ -118,9 +120,9 @@ def views(text: CxxText, macros: Macros) -> tuple[View, ...]:
 def _without_odd_arguments(parsed: str, bare: str, macros: Macros) -> str:
     """Put a name in place of the arguments of each macro's call that is a declaration of its own.
 
-    The grammar misreads types and operators there, and all that follows. It also misreads what follows a call that ends
-    a namespace without a semicolon: there a semicolon takes the place of the bracket. Device code stays as it is, since
-    its mutants are made by the tree.
+    The grammar misreads types and operators there, and all that follows. It also misreads what follows a call without a
+    semicolon that ends a namespace or makes a whole declaration: there a semicolon takes the place of the bracket.
+    Device code stays as it is, since its mutants are made by the tree.
     """
     device: tuple[tuple[int, int], ...] | None = None
     pieces: list[str] = []
@@ -132,15 +134,24 @@ def _without_odd_arguments(parsed: str, bare: str, macros: Macros) -> str:
         first = call.end()
         close = _closing_bracket(parsed, first)
         rest = _END_OF_CALL.match(parsed, close)
-        is_last = rest is not None and not rest["semicolon"] and parsed[rest.end() :].lstrip().startswith("}")
-        if rest is None or not (is_last or _ODD_ARGUMENT.search(parsed[first:close])):
+        if rest is None:
+            continue
+        following = parsed[rest.end() : rest.end() + _MOST_SPACES].lstrip()
+        makes_whole = all(body.endswith((";", "}")) for body in bodies) and not following.startswith(("{", ":"))
+        is_bare = not rest["semicolon"] and (following.startswith("}") or makes_whole)
+        if not (is_bare or _ODD_ARGUMENT.search(parsed[first:close])):
             continue
         if device is None:
             device = device_spans(bare, macros)
-        is_whole = is_last or bool(rest["semicolon"]) or any(body.endswith((";", "}")) for body in bodies)
-        if is_whole and not any(start <= call.start("name") < end for start, end in device):
-            if is_last:
-                pieces += [parsed[last : first - 1], re.sub(r"[^\n]", " ", parsed[first - 1 : close]), ";"]
+        is_whole = is_bare or bool(rest["semicolon"]) or any(body.endswith((";", "}")) for body in bodies)
+        begin = call.start("name")
+        if is_bare and _PLAIN_ARGUMENTS.fullmatch(parsed, first, close):
+            begin -= 1  # nothing to mutate: it may be device code itself
+        if is_whole and not any(start <= begin < end for start, end in device):
+            if is_bare:
+                spaces = re.sub(r"[^\n]", " ", parsed[first:close])
+                call_without_arguments = f"({spaces[:-1]});" if spaces.endswith(" ") else f" {spaces};"
+                pieces += [parsed[last : first - 1], call_without_arguments]
                 last = close + 1
             else:
                 pieces += [parsed[last:first], "T", re.sub(r"[^\n]", " ", parsed[first + 1 : close])]

@@ -39,7 +39,7 @@ _KERNEL = re.compile(r"\b__global__\b")
 _EMPTY = re.compile(r"\{\s*\}\s*;?")
 """A body with which a constructor is one that nvcc allows for variables in the device's memory."""
 _SPECIAL = re.compile(r"~|\boperator\b")
-_STATIC = re.compile(r"(?:inline\s+)?static\b")
+_STATIC = re.compile(r"\bstatic\b")
 _PARENTHESIS = re.compile(r"[()]")
 _HOST_TYPE = "gpuregress_host_type"
 """Parameter of a constructor whose own parameters are the host's: without one, the class might be an aggregate."""
@@ -283,8 +283,8 @@ class _Selection:
         for member in declared.members:
             if member.kind == "class":
                 self._edit_members(file, member, code, changes)
-            is_call = member.kind == "macro" and all(map(self._expands_to_functions, member.names))
-            if _is_static_variable(member) or is_call:
+            is_call = member.kind == "macro" and not member.is_device
+            if _is_static_variable(member) or (is_call and all(map(self._expands_to_functions, member.names))):
                 changes.removed.append((member.start, member.end))
             if not is_host_member(member):
                 continue
@@ -329,7 +329,10 @@ def is_host_member(member: Declared) -> bool:
 def _is_static_variable(member: Declared) -> bool:
     if member.kind != "variable" or member.is_device:
         return False
-    return _STATIC.match(member.head) is not None and _CONSTANT.search(member.head) is None
+    if _STATIC.search(member.head) is None or _CONSTEXPR.search(member.head) is not None:
+        return False
+    after_pointer = member.head.partition("=")[0].rpartition("*")[2]  # `static const char* name;` is no constant
+    return _CONSTANT.search(after_pointer) is None
 
 
 def _is_device(declared: Declared) -> bool:

@@ -132,7 +132,7 @@ MAKE(one, sinf, x  "\\n")
 
 
 def test_macros_before_what_the_grammar_misreads_are_expanded(tmp_path: Path) -> None:
-    k = "#define KIND(n) __device__ static int kind() { return n; }\n"
+    k = "#define KIND(n) __device__ static int kind() { return n; } public:\n"
     k += "struct S : Base {\n  KIND(4)\n\n  S()\n  : Base(1) {}\n"
     k += "  __device__ int f();\n};\n__global__ void k(S* s) {}\n"
     built = builder(tmp_path, k=k)
