@@ -41,6 +41,8 @@ _EMPTY = re.compile(r"\{\s*\}\s*;?")
 _SPECIAL = re.compile(r"~|\boperator\b")
 _STATIC = re.compile(r"\bstatic\b")
 _PARENTHESIS = re.compile(r"[()]")
+_HOST_BODY = "{ __trap(); }"
+"""The body of a virtual function of the host, which no device code may call, where its own does not compile."""
 _HOST_TYPE = "gpuregress_host_type"
 """Parameter of a constructor whose own parameters are the host's: without one, the class might be an aggregate."""
 _FRIEND = re.compile(r"\bfriend\b")
@@ -291,6 +293,9 @@ class _Selection:
             is_dropped = (file, member.start) in self._dropped
             if self._is_annotated(member) and not is_dropped:
                 changes.annotated.append(member.specifiers)
+                if (file, member.head_end) in self._dropped:
+                    changes.removed.append((member.head_end, member.end))
+                    changes.inserted.append((member.head_end, _HOST_BODY))
                 continue
             if not is_dropped and self._stays(member, declared):
                 changes.declare(member, code)
@@ -313,6 +318,16 @@ class _Selection:
             return False
         words = set(WORD.findall(member.head)) - set(member.names) - set(declared.names)
         return not (words & self._types) - self.reached and ("std" not in words or "std" in self.reached)
+
+
+def parts_to_drop(member: Declared) -> tuple[int, ...]:
+    """Return the offsets of what can go of a host member: of a virtual function first its body, then all of it.
+
+    Without the function, a class that overrides it would be abstract.
+    """
+    if member.is_body and _VIRTUAL.search(member.head) is not None:
+        return member.head_end, member.start
+    return (member.start,)
 
 
 def is_host_member(member: Declared) -> bool:

@@ -227,8 +227,11 @@ class UnitBuilder:
         """The offsets of what can go of a declaration in a line: its host members first, then all of it."""
         if not _is_in(declared, view, line):
             return []
-        members = [member.start for member in _host_members(declared) if _is_in(member, view, line)]
-        starts = [start for start in members if (number, start) not in self._dropped]
+        starts: list[int] = []
+        for member in _host_members(declared):
+            if _is_in(member, view, line):
+                parts = [part for part in reachability.parts_to_drop(member) if (number, part) not in self._dropped]
+                starts += parts[:1]
         if not starts and (_can_go(declared) or _has_wrong_base(declared, view, line)):
             starts.append(declared.start)
         return starts

@@ -141,6 +141,16 @@ def test_macros_before_what_the_grammar_misreads_are_expanded(tmp_path: Path) ->
     assert "  __host__ __device__ S()" in built.unit().text
 
 
+def test_the_body_of_a_virtual_function_goes_before_the_function(tmp_path: Path) -> None:
+    k = "struct S : I {\n  int size() const override { return host(); }\n  __device__ float f();\n};\n"
+    built = builder(tmp_path, k=f"{k}__global__ void k(S* s) {{}}\n")
+    place = {(tmp_path / "k.cu", 2)}
+    assert built.drop(place)
+    assert "  __host__ __device__ int size() const override { __trap(); } " in built.unit().text
+    assert built.drop(place)
+    assert "size" not in built.unit().text
+
+
 def test_a_file_included_within_a_declaration_is_left_as_it_is(tmp_path: Path) -> None:
     k = '__global__ void k(int* o)\n{\n#include "a.h"\n}\nint main() {}\n'
     unit = builder(tmp_path, k=k, a='o[0] = 1;\n#include "b.h"\n', b="f(1);\n").unit()
