@@ -52,6 +52,7 @@ _ODD_ARGUMENT = re.compile(
 )
 """A type, as in `INSTANTIATE(float, 3)` and `DEPRECATED(int f(void), "hint");`, an operator, as in
 `COMPARE(less, <);`, or names without a comma between them, as in `FOR_EACH(DEFINE, INTEGERS FLOATS);`."""
+_FUNCTION_BODY = re.compile(r"\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
 _PLAIN_ARGUMENTS = re.compile(r"[\w\s,:]*")
 _MOST_SPACES = 1000
 _CLASS_NAME = "gpuregress_class"
@@ -159,11 +160,44 @@ def _without_odd_arguments(parsed: str, bare: str, macros: Macros) -> str:
     return "".join((*pieces, parsed[last:]))
 
 
-def _closing_bracket(text: str, start: int) -> int:
+def _without_misread_bodies(parsed: str, tree: Node, device: Sequence[tuple[int, int]]) -> str:
+    """Empty the bodies of host functions where the grammar finds no declaration, as after `if (n(a) < m()) b[c] = 1;`.
+
+    Args:
+        parsed: what the grammar reads.
+        tree: of it.
+        device: spans of device code, which stays as it is.
+    """
+    pieces: list[str] = []
+    last = 0
+    for error in _errors_in_scope(tree):
+        at = error.start_byte
+        while True:
+            body = _FUNCTION_BODY.search(parsed, max(at, last), error.end_byte)
+            if body is None:
+                break
+            at = _closing_bracket(parsed, body.end(), "{}")
+            is_device = any(start < body.end() <= end for start, end in device)
+            if not is_device and at < len(parsed):
+                pieces += [parsed[last : body.end()], re.sub(r"[^\n]", " ", parsed[body.end() : at])]
+                last = at
+    return "".join((*pieces, parsed[last:]))
+
+
+def _errors_in_scope(node: Node) -> Iterator[Node]:
+    """List the nodes of errors in a namespace, the first ones first."""
+    for child in node.named_children:
+        if child.type == "ERROR":
+            yield child
+        elif child.type in (*_CONTAINERS, "namespace_definition", "linkage_specification") and child.has_error:
+            yield from _errors_in_scope(child)
+
+
+def _closing_bracket(text: str, start: int, pair: str = "()") -> int:
     """The offset of the bracket that closes the one before an offset; the text's length if none does."""
     depth = 1
-    for bracket in re.compile(r"[()]").finditer(text, start):
-        depth += 1 if bracket[0] == "(" else -1
+    for bracket in re.compile(f"[{pair}]").finditer(text, start):
+        depth += 1 if bracket[0] == pair[0] else -1
         if depth == 0:
             return bracket.start()
     return len(text)
@@ -174,9 +208,13 @@ def _view(code: str, macros: Macros) -> View:
     plain = macros.without_specifiers(bare)
     parsed = _ARGUMENTS.sub(lambda match: " " * len(match[0]), macros.without_brackets(plain))
     parsed = _without_odd_arguments(parsed, bare, macros)
-    tree = grammar.root(parsed)
-    reader = _Reader(bare, plain, macros.annotations)
     device = device_spans(bare, macros)
+    tree = grammar.root(parsed)
+    readable = _without_misread_bodies(parsed, tree, device)
+    if readable != parsed:
+        parsed = readable
+        tree = grammar.root(parsed)
+    reader = _Reader(bare, plain, macros.annotations)
     declared = _with_whole_bodies(list(reader.below(tree)), bare, macros)
     declared = _with_misread_classes(declared, bare, device, macros)
     return View(

@@ -25,6 +25,17 @@ def test_functions_and_variables_of_the_host_go() -> None:
     assert kept(f"{host} __global__ void k() {{}}") == "__global__ void k() {}"
 
 
+def test_functions_of_the_host_go_after_what_the_grammar_misreads() -> None:
+    text = """\
+inline int size() { return 2; }
+inline bool is_on(const int *v, int i) { return(unsigned(i)<size()&&v[i].on); }
+inline void turn(int *v, int i) { if(unsigned(i)<size())v[i].on=1; }
+inline void all(int *v) { for(unsigned c=0;c<2;c++)v[c].on=1; }
+"""
+    kernel = "__global__ void k(int* y) { if(unsigned(y[0])<2)y[0]=1; }"
+    assert kept(f"{text}{kernel}") == kernel
+
+
 def test_what_device_code_names_stays_directly_or_through_another() -> None:
     text = """\
 #define LIMIT (kMost + 1)

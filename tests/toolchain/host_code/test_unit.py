@@ -141,6 +141,16 @@ def test_macros_before_what_the_grammar_misreads_are_expanded(tmp_path: Path) ->
     assert "  __host__ __device__ S()" in built.unit().text
 
 
+def test_macros_that_make_a_type_and_functions_are_expanded_wherever_they_are_called(tmp_path: Path) -> None:
+    k = "#define KIND(E, ...) enum E { __VA_ARGS__ }; inline int named(E e) { return host(#__VA_ARGS__); }\n"
+    k += "KIND(First,\n  A, B)\nKIND(Second, C)\n__global__ void k(First a, Second b) {}\n"
+    built = builder(tmp_path, k=k)
+    assert "KIND(Second, C)" in built.unit().text
+    assert built.drop({(tmp_path / "k.cu", 2)})
+    stays = " ".join(built.unit().text.partition("\n")[2].split())
+    assert stays == "enum First { A, B }; enum Second { C }; __global__ void k(First a, Second b) {}"
+
+
 def test_the_body_of_a_virtual_function_goes_before_the_function(tmp_path: Path) -> None:
     k = "struct S : I {\n  int size() const override { return host(); }\n  __device__ float f();\n};\n"
     built = builder(tmp_path, k=f"{k}__global__ void k(S* s) {{}}\n")
