@@ -235,10 +235,10 @@ def test_a_macro_that_turns_cuda_on_is_defined_where_the_source_compiles_with_it
 
 def test_a_part_of_another_source_is_compiled_through_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
+    headers = {f"src/{number}.h": "" for number in range(200)}
     whole = '#include "n.h"\n__global__ void other(int *x) { *x = 2; }\n#include "k.cu"\n'
-    build = found(
-        tmp_path, KERNEL, {"src/whole.cu": whole, "src/broken.cu": '#include "k.cu"\n', "inc/n.h": "#define N 1"}
-    )
+    sources = {"src/whole.cu": whole, "src/broken.cu": '#include "k.cu"\n', "inc/n.h": "#define N 1"}
+    build = found(tmp_path, KERNEL, {**headers, **sources})
     assert (build.is_compiled, build.whole, build.options.include) == (
         True,
         tmp_path / "src/whole.cu",
