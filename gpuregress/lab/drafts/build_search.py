@@ -37,6 +37,7 @@ from gpuregress.toolchain.include_scanner import SUFFIXES
 
 _MOST_HEADERS = 40
 """Missing headers that are looked for, one after the other."""
+_OF_AMD = re.compile(r"(?:hip|hipcub|hipblas|rocprim|rocrand|rocthrust|rocblas)/")
 _MOST_NAMED = 6
 _MOST_INCLUDING = 3
 """Files that include a source which does not compile by itself, and that are tried in its place."""
@@ -246,6 +247,8 @@ class _Search:
 
     def _remedy(self, header: str) -> str:
         """Say where a header comes from, and what brings it."""
+        if _OF_AMD.match(header):
+            return "which is AMD's: this source is for HIP; name the one for CUDA that the project may have"
         given = "and name its folder with --compile-commands or in compile.include"
         made_from = header_search.origin_of(header, self._source.parent)
         if made_from is not None:

@@ -158,6 +158,12 @@ def test_stand_ins_of_another_source_are_named_too_and_left_alone(tmp_path: Path
     assert stand_in.read_text() == "// edited\n"
 
 
+def test_a_source_for_hip_is_told_so(tmp_path: Path) -> None:
+    build = found(tmp_path, f"#include <hip/hip_runtime.h>\nhipStream_t stream;\n{KERNEL}", {})
+    assert build.missing_header == "hip/hip_runtime.h"
+    assert build.notes[0].startswith("NEEDED: hip/hip_runtime.h, which is AMD's: this source is for HIP; name the one")
+
+
 def test_a_header_that_kernels_need_has_no_stand_in(tmp_path: Path) -> None:
     build = found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", {".gitmodules": MODULES})
     assert (build.options.include, build.missing_header) == ((), "lib/a.h")
