@@ -59,10 +59,14 @@ class HostProgram:
         source: the file.
         build: the options to compile with; None: the folders above the files that hold their headers.
         part: a file that the source includes, and whose kernels are taken; None: the source itself.
+        compiles_part: whether the part is compiled for its types, not the source.
     """
 
-    def __init__(self, source: Path, build: BuildOptions | None = None, part: Path | None = None) -> None:
+    def __init__(
+        self, source: Path, build: BuildOptions | None = None, part: Path | None = None, *, compiles_part: bool = False
+    ) -> None:
         self._part = part
+        self._compiled = part if part is not None and compiles_part else source
         self.types = KnownTypes()
         self._constants: dict[str, int] = {}
         self._assumed: dict[Leaf, int | float] = {}
@@ -73,7 +77,7 @@ class HostProgram:
         if self._assumed:
             self._run = self._interpreted()
         self._lower_guess()
-        self.types = self._known_types(source)
+        self.types = self._known_types(self._compiled)
         if self._constants or self._run.unsized & self.types.layouts.keys():
             self._run = self._interpreted()
             self._lower_guess()

@@ -105,6 +105,8 @@ def draft_kernels(
     if source.suffix == ".py":
         return (_draft_python(project, source, text, kernel, target),)
     host, problem = _host_program(source, build, whole)
+    if host is not None and whole is None:
+        host = _with_launches_of_includers(source, host)
     options = build or NO_OPTIONS
     if host is not None:
         options = host.build
@@ -194,6 +196,22 @@ def refusal_lines(drafts: Sequence[Draft], where: str = "") -> list[str]:
         if draft.refusal:
             kernels.setdefault(draft.refusal, []).append(draft.kernel)
     return [f"{first_names(names)}{where}: no job is written: {reason}" for reason, names in kernels.items()]
+
+
+def _with_launches_of_includers(source: Path, host: HostProgram) -> HostProgram:
+    """Read the host code of a file that includes a source which launches none of its kernels, if that one does."""
+    if not host.kernels or any(host.facts(kernel) is not None for kernel in host.kernels):
+        return host
+    for including in program.includers(source.absolute())[:_MOST_NAMED]:
+        try:
+            if b"<<<" not in storage.read_bytes(including):
+                continue
+            around = HostProgram(including, host.build, source.absolute(), compiles_part=True)
+        except Exception:  # noqa: BLE001, S112 - C++ of any form must not end the command
+            continue
+        if any(around.facts(kernel) is not None for kernel in around.kernels):
+            return around
+    return host
 
 
 def _including_hint(source: Path) -> str:
