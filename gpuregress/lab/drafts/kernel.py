@@ -29,6 +29,7 @@ _LONGEST_NAME = 50
 """Characters of a buffer's or parameter's name, before what tells it from others; a job's names have at most 64."""
 ODD_SIZE = 1000
 """A guess that is no multiple of a block."""
+_MOST_MENTIONED = 2
 _MOST_FUNCTORS = 3
 """Classes that are tried in turn for a template parameter."""
 _MOST_VARIED = 2
@@ -78,6 +79,8 @@ class KernelDraft:
         if self._is_overloaded:
             self._kernel = declaration.signature(list(self._types.values()))
         self._compiled_kernel = compiled(source, self._kernel, build)
+        if self._compiled_kernel.problem and self._types:
+            self._take_mentioned(source, build)
         needs = self._compiled_kernel.needs
         if self._compiled_kernel.problem and needs == "any":
             self._guess_integers(source, build)
@@ -101,6 +104,20 @@ class KernelDraft:
             self._cast_dtypes = self._dtypes_of_casts(source, build)
         self._extents = [name for name, parameter in self._named if self._is_extent(name, parameter)] or ["n"]
         self._is_flat = len(self._extents) != 2
+
+    def _take_mentioned(self, source: Path, build: BuildOptions) -> None:
+        """Take template arguments with which the code names the kernel, as `launch(k<Mode::fill, 16>)` does."""
+        name = self._declaration.name.rpartition("::")[2]
+        form = re.compile(rf"(?<!\w){re.escape(name)}\s*<([^<>;(){{}}]+)>")
+        mentioned: dict[tuple[str, ...], None] = {}
+        for text in self._texts:
+            for match in form.finditer(text):
+                arguments = tuple(argument.strip() for argument in match[1].split(","))
+                if len(arguments) == len(self._types) and self._types.keys().isdisjoint(arguments):
+                    mentioned[arguments] = None
+        for arguments in list(mentioned)[:_MOST_MENTIONED]:
+            if self._try_arguments(dict(zip(self._types, arguments, strict=True)), source, build):
+                return
 
     def _guess_integers(self, source: Path, build: BuildOptions) -> None:
         """Take whole numbers for the types that are a guess, where the kernel compiles with those alone."""
