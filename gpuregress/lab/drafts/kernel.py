@@ -87,7 +87,7 @@ class KernelDraft:
         if self._compiled_kernel.problem and needs != "nothing":
             self._guess_functors(source, build)
             if self._compiled_kernel.problem:
-                self._qualify_arguments(source, build)
+                self._qualify_arguments(self._types, source, build)
         self._named: list[tuple[str, CxxParameter]] = []
         for number, parameter in enumerate(declaration.parameters):
             argument = self._types.get(parameter.type, "")
@@ -116,7 +116,8 @@ class KernelDraft:
                 if len(arguments) == len(self._types) and self._types.keys().isdisjoint(arguments):
                     mentioned[arguments] = None
         for arguments in list(mentioned)[:_MOST_MENTIONED]:
-            if self._try_arguments(dict(zip(self._types, arguments, strict=True)), source, build):
+            named = dict(zip(self._types, arguments, strict=True))
+            if self._try_arguments(named, source, build) or self._qualify_arguments(named, source, build):
                 return
 
     def _guess_integers(self, source: Path, build: BuildOptions) -> None:
@@ -139,16 +140,15 @@ class KernelDraft:
             if choice and self._try_arguments(choice, source, build):
                 return
 
-    def _qualify_arguments(self, source: Path, build: BuildOptions) -> None:
-        """Look for names among the template arguments in the kernel's namespace, where it compiles with those."""
+    def _qualify_arguments(self, given: Mapping[str, str], source: Path, build: BuildOptions) -> bool:
+        """Look for names among template arguments in the kernel's namespace; tell whether it compiles with those."""
         scope = self._declaration.name.rpartition("::")[0]
-        arguments: dict[str, str] = {}
-        for name, argument in self._types.items():
+        arguments = dict(given)
+        for name, argument in given.items():
             spelled = re.fullmatch(r"(\(?)([A-Za-z_].*)", argument)
             if spelled is not None and dtype_of_type(argument) is None and argument not in ("true", "false"):
                 arguments[name] = f"{spelled[1]}{scope}::{spelled[2]}"
-        if scope and arguments:
-            self._try_arguments(arguments, source, build)
+        return bool(scope) and arguments != given and self._try_arguments(arguments, source, build)
 
     def _try_arguments(self, arguments: Mapping[str, str], source: Path, build: BuildOptions) -> bool:
         """Take other template arguments where the kernel compiles with them; tell whether it does."""
