@@ -418,7 +418,7 @@ def _precompiled(
         precompiled.note(has_warnings=has_warnings, is_compiled=attempt.result is not None)
     is_whole = precompiled.is_usable
     if attempt.result is None:
-        is_whole = _has_all_errors(attempt.log, source, path.parent)
+        is_whole = bool(compiler_messages.error_places(attempt.log, source, (path.parent,)))
     return attempt if is_whole else None
 
 
@@ -427,21 +427,6 @@ def _with_log(attempt: _Attempt, log: str, source: Source) -> _Attempt:
     if result is not None:
         result = replace(result, warnings=compiler_messages.locations(log, source).strip())
     return replace(attempt, log=log, result=result)
-
-
-def _has_all_errors(log: str, source: Source, folder: Path) -> bool:
-    """Tell whether precompiled headers change nothing in a log: no error of a header, but for one that is missing.
-
-    Args:
-        log: of a compilation with them.
-        source: what was compiled.
-        folder: where it is.
-    """
-    if compiler_messages.is_catastrophic(log):
-        return True
-    files = {file for file, _ in compiler_messages.error_places(log, source, (folder,))}
-    path = folder / Path(source.path).name
-    return bool(files) and files <= {path, Path(HARNESS_FILE), Path(_NAMES_FILE)}
 
 
 def _program(nvrtc: Any, text: str, path: Path, headers: Mapping[str, str]) -> Any:

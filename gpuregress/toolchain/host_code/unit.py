@@ -26,6 +26,15 @@ _MANY_FILES = 40
 _MOST_PARSED = 256
 """Files whose trees are kept."""
 
+_MOST_PROBED = 4
+"""Headers of a large library that are parsed in search of host code."""
+
+_HOST_FUNCTION = re.compile(
+    r"^[ \t]*(?:inline|static|std::\w+)\b[^;{}()=#\[\]]*\([^;{}]*\)\s*(?:const\s*)?\{", re.MULTILINE
+)
+_MACRO = re.compile(r"\b(?:[A-Z][A-Z0-9_]{2,}|_\w+|constexpr|consteval)\b")
+"""What in a function's head may be or mean an annotation."""
+
 _ALONE = re.compile(r"^[ \t]*(?P<name>[A-Za-z_]\w*)[ \t]*\([^;{}\n]*\)[ \t]*$", re.MULTILINE)
 _NAME = re.compile(r'(\s*)(?:"([^"\n]*)"|<([^>\n]*)>)')
 
@@ -82,17 +91,15 @@ class UnitBuilder:
         self._texts = [_text_of(text) for text in texts]
         self._macros = _macros_in(tuple(self._texts), tuple(shims))
         self._keeps = keeps
-        self._is_partial = len(self._texts) > _MANY_FILES and not keeps
         self._views: list[tuple[View, ...]] = [() for _ in self._texts]
-        if not keeps:
-            parsed = 1 if self._is_partial else len(self._texts)
-            self._views[:parsed] = map(self._parsed, self._texts[:parsed])
         pairs = zip(self._texts, self._files, strict=True)
         self._included = [self._targets(text, file.parent) for text, file in pairs]
-        self._leave_fragments()
         self._dropped: set[tuple[int, int]] = set()
         self._withholds = self._is_refused = False
         self._unit: TranslationUnit | None = None
+        self._is_partial = len(self._texts) > _MANY_FILES and not keeps and not self._includes_host_code()
+        if not keeps:
+            self._parse(1 if self._is_partial else len(self._texts))
 
     def unit(self) -> TranslationUnit:
         """Return the texts without host code."""
@@ -176,8 +183,7 @@ class UnitBuilder:
         self._unit = None
         if self._is_partial:
             self._is_partial = False
-            self._views = [views or self._parsed(text) for views, text in zip(self._views, self._texts, strict=True)]
-            self._leave_fragments()
+            self._parse(len(self._texts))
             return True
         wrong: set[tuple[int, int]] = set()
         lines: dict[int, set[int]] = {}
@@ -233,8 +239,56 @@ class UnitBuilder:
             starts.append(declared.start)
         return starts
 
+    def _parse(self, count: int) -> None:
+        """Parse the first files, with the calls of macros expanded that declare classes with functions of the host."""
+        for number in range(count):
+            if self._views[number]:
+                continue
+            self._views[number] = self._parsed(self._texts[number])
+            lines = self._lines_of_classes(number)
+            if lines:
+                self._expand_macros(number, lines)
+        self._leave_fragments()
+
     def _parsed(self, text: CxxText) -> tuple[View, ...]:
         return _views_of(text, self._macros)
+
+    def _lines_of_classes(self, number: int) -> set[int]:
+        """The lines of a file in which a macro declares a class with functions of the host."""
+        lines: set[int] = set()
+        for view in self._views[number]:
+            for declared in view.declarations:
+                if declared.kind == "macro" and any(map(self._makes_host_members, declared.names)):
+                    lines.add(view.code.count("\n", 0, declared.start) + 1)
+        return lines
+
+    def _makes_host_members(self, macro_name: str) -> bool:
+        return _makes_host_members(macro_name, self._macros)
+
+    def _includes_host_code(self) -> bool:
+        """Tell whether the compiler will refuse a header for a function of the host, whatever the conditions are.
+
+        Only headers that are included without a condition count, and only some of them are parsed for it.
+        """
+        numbers = {path: number for number, path in enumerate(self._paths)}
+        pending = [0]
+        included = {0}
+        parsed = 0
+        while pending:
+            number = pending.pop(0)
+            text = self._texts[number]
+            if number and _may_have_host_code(text):
+                if _has_host_functions(text, self._parsed(text)):
+                    return True
+                parsed += 1
+                if parsed == _MOST_PROBED:
+                    return False
+            for target in self._included[number]:
+                path_number = numbers.get(target.path) if target.path is not None else None
+                if path_number is not None and path_number not in included and text.is_certain(target.start):
+                    included.add(path_number)
+                    pending.append(path_number)
+        return False
 
     def _leave_fragments(self) -> None:
         """Leave files that are included within a declaration, and what they include: they hold no declarations."""
@@ -308,6 +362,26 @@ def _views_of(text: CxxText, macros: Macros) -> tuple[View, ...]:
         return declarations.views(text, macros)
     except RecursionError:  # nested a thousand times: the compiler may take it as it is
         return ()
+
+
+@lru_cache(maxsize=_MOST_PARSED)
+def _makes_host_members(macro_name: str, macros: Macros) -> bool:
+    return declarations.makes_host_members(macro_name, macros)
+
+
+@lru_cache(maxsize=_MOST_PARSED)
+def _may_have_host_code(text: CxxText) -> bool:
+    return any(_MACRO.search(match[0]) is None for match in _HOST_FUNCTION.finditer(text.code))
+
+
+def _has_host_functions(text: CxxText, views: Sequence[View]) -> bool:
+    """Tell whether a text has a function without annotation that no condition removes."""
+    for view in views:
+        for declared in view.declarations:
+            is_host = declared.kind == "function" and declared.is_body and not declared.is_device
+            if is_host and _MACRO.search(declared.head) is None and text.is_certain(declared.start):
+                return True
+    return False
 
 
 def words(texts: Iterable[str]) -> list[str]:

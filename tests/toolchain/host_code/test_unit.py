@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,47 @@ def test_headers_of_a_large_library_are_parsed_only_where_the_compiler_refuses_t
     assert not built.unit().headers
     assert built.drop({(tmp_path / "h1.h", 1)})
     assert len(built.unit().headers) == 50
+
+
+@pytest.mark.parametrize(
+    ("header", "is_parsed"),
+    [
+        ("inline void host() {}\n", True),
+        ("#ifndef H_H\n#define H_H\nnamespace n {\nstatic int host() {\n}\n}\n#endif\n", True),
+        ("#ifndef __CUDACC_RTC__\ninline void host() {}\n#endif\n", False),
+        ("#ifdef HOST\ninline void host() {}\n#endif\n", False),
+        ("#define HD __host__ __device__\ninline HD int both() { return 1; }\n", False),
+        ("inline ELSEWHERE int both() { return 1; }\n", False),
+        ("__device__ inline int f() { return 1; }\ninline constexpr int both() { return 1; }\n", False),
+    ],
+)
+def test_headers_of_a_large_library_are_parsed_at_once_if_one_has_a_function_of_the_host(
+    tmp_path: Path, header: str, *, is_parsed: bool
+) -> None:
+    many = {f"h{at}": "#define H 1\n" for at in range(50)}
+    text = '#include "first.h"\n__global__ void k() {}\n'
+    for k, expected in ((text, is_parsed), (f"#ifdef A\n{text}#endif\n", False)):
+        built = builder(tmp_path, k=k, first='#include "h.h"\n', h=header, **many)
+        assert built.is_partial is not expected
+
+
+def test_a_macro_that_declares_a_class_with_functions_of_the_host_is_expanded_at_once(tmp_path: Path) -> None:
+    k = """\
+#define NAMED(type, name) \\
+  template <> struct type ## _of<type> { \\
+    static std::string text() { return name; } \\
+    static constexpr int size() { return sizeof(name); } \\
+  };
+template <class T> struct int_of;
+NAMED(int, "int")
+__global__ void k(int* x) { x[0] = int_of<int>::size(); }
+"""
+    text = builder(tmp_path, k=k).unit().text
+    assert '__host__ __device__ static constexpr int size() { return sizeof("int"); }' in text
+    assert "std::string" not in text.splitlines()[6]
+    assert text.splitlines()[7] == k.splitlines()[7]
+    without = k.replace("int_of<int>::size()", "0")
+    assert not builder(tmp_path, k=without).unit().text.splitlines()[6].strip()
 
 
 def test_members_of_the_host_are_dropped_before_their_class(tmp_path: Path) -> None:
