@@ -34,7 +34,7 @@ from gpuregress.toolchain.host_code import path_macros
 from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder, words
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.nvrtc_options import NvrtcResult, inputs, options_for, search_folders, split_options
-from gpuregress.toolchain.precompiled_headers import PrecompiledHeaders, Refusal
+from gpuregress.toolchain.precompiled_headers import ErrorPlace, PrecompiledHeaders, Refusal
 
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
@@ -75,6 +75,8 @@ first external symbol. Where there is none, as in a source of templates, it take
 _MOST_ATTEMPTS = 7
 LATER_STANDARD = "c++20"
 _STANDARD = re.compile(r"-{1,2}std\b")
+_PLAIN_NAME = re.compile(r"[\w:]+")
+"""A name that instantiates nothing."""
 _REFUSALS = ("NVRTC_ERROR_COMPILATION", "NVRTC_ERROR_INVALID_OPTION", "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID")
 """Results of NVRTC that depend on the source and its options alone."""
 _DEFAULT_DEVICE = ("-default-device", "--device-as-default-execution-space")
@@ -270,16 +272,16 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
         builder.drop(())
     was_partial = builder.is_partial
     first = builder.unit()
-    known_refusals = _skip_refused(builder, source, files)
-    skipped = len(known_refusals)
-    may_be_refused = was_partial or skipped > 0
+    known_refusal = _skip_refused(builder, source, files)
+    skipped = len(known_refusal.rounds) if known_refusal is not None else 0
+    may_be_refused = was_partial or known_refusal is not None
     attempts = [_attempt(nvrtc, source, builder.unit(), folders, may_be_refused=may_be_refused)]
     while attempts[-1].result is None and skipped + len(attempts) < _MOST_ATTEMPTS:
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
         if not builder.is_partial:
             _note_refusal(source, files, attempts[-1])
         elif compiler_messages.has_host_code(attempts[-1].log):
-            precompiled_headers.note_refusal(_key_unparsed(source, files), Refusal(places, attempts[-1].log))
+            precompiled_headers.note_refusal(_key_unparsed(source, files), Refusal((places,), attempts[-1].log))
         if not known.isdisjoint(places):
             break
         # A header that was not found stays so; another `#error` may be that of a library that was withheld.
@@ -287,11 +289,12 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
             break
         if not builder.drop(places):
             break
-        skipped += len(_skip_refused(builder, source, files))
+        more = _skip_refused(builder, source, files)
+        skipped += len(more.rounds) if more is not None else 0
         attempts.append(_attempt(nvrtc, source, builder.unit(), folders))
-    if attempts[-1].result is None and known_refusals:
+    if attempts[-1].result is None and known_refusal is not None:
         # The log of the first attempt has the headline.
-        log = compiler_messages.with_errors_of_instances(known_refusals[0].log, attempts[-1].log)
+        log = compiler_messages.with_errors_of_instances(known_refusal.log, attempts[-1].log)
         attempts.insert(0, _Attempt(first, None, log))
     if was_partial and len(attempts) > 1:
         del attempts[0]  # its errors are those of host code in headers that were not parsed
@@ -301,22 +304,32 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
 def _note_refusal(source: Source, files: SourceInputs, attempt: _Attempt) -> None:
     """Note the errors of an attempt but for those of instances, which depend on what is asked."""
     log = attempt.log
-    if source.kernels or source.symbols or source.harness.strip():
+    if source.harness.strip() or not all(map(_PLAIN_NAME.fullmatch, (*source.kernels, *source.symbols))):
         log = compiler_messages.without_instances(log)
     places = compiler_messages.error_places(log, source, search_folders(source))
     if places:
-        precompiled_headers.note_refusal(_key(source, files, attempt.unit), Refusal(places, log))
+        precompiled_headers.note_refusal(_key(source, files, attempt.unit), Refusal((places,), log))
 
 
-def _skip_refused(builder: UnitBuilder, source: Source, files: SourceInputs) -> list[Refusal]:
-    """Let go of what the compiler refused in the same texts, whatever was asked of them; return what it said."""
-    refusals: list[Refusal] = []
-    while len(refusals) < _MOST_ATTEMPTS - 1:
-        refusal = precompiled_headers.known_refusal(_key(source, files, builder.unit()))
-        if refusal is None or not builder.drop(refusal.places):
+def _skip_refused(builder: UnitBuilder, source: Source, files: SourceInputs) -> Refusal | None:
+    """Let go of what the compiler refused in the same texts, whatever was asked of them; return what it said.
+
+    All that it refused from these texts on is noted for them, so that the next program does without the texts between.
+    """
+    key = _key(source, files, builder.unit())
+    known = refusal = precompiled_headers.known_refusal(key)
+    rounds: list[tuple[ErrorPlace, ...]] = []
+    while refusal is not None and len(rounds) < _MOST_ATTEMPTS - 1:
+        dropped = [places for places in refusal.rounds if builder.drop(places)]
+        if not dropped:
             break
-        refusals.append(refusal)
-    return refusals
+        rounds += dropped
+        refusal = precompiled_headers.known_refusal(_key(source, files, builder.unit()))
+    if known is None or not rounds:
+        return None
+    known = replace(known, rounds=tuple(rounds))
+    precompiled_headers.note_refusal(key, known)
+    return known
 
 
 def _key_unparsed(source: Source, files: SourceInputs) -> str:

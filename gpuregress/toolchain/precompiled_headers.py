@@ -214,9 +214,14 @@ def _changes_lost_state(content: bytes) -> bool:
 
 
 class Refusal(Record):
-    """The errors of texts that do not depend on what is asked of them: where they are, and the log."""
+    """The errors of texts that do not depend on what is asked of them.
 
-    places: tuple[ErrorPlace, ...]
+    Attributes:
+        rounds: where they are; then those of what was left of the texts without these places, and so on.
+        log: of the first errors.
+    """
+
+    rounds: tuple[tuple[ErrorPlace, ...], ...]
     log: str
 
 

@@ -180,8 +180,8 @@ class UnitBuilder:
         """
         may_lack = self.withholds_library
         self._is_refused = True
-        self._unit = None
         if self._is_partial:
+            self._unit = None
             self._is_partial = False
             self._parse(len(self._texts))
             return True
@@ -204,7 +204,10 @@ class UnitBuilder:
         expanded = [self._expand_macros(number, lines[number]) for number in lines]
         if not (new or may_lack or any(expanded)):
             expanded = [self._expand_macros(number, self._lines_of_calls(number)) for number in lines]
-        return bool(new) or may_lack or any(expanded)
+        is_changed = bool(new) or may_lack or any(expanded)
+        if is_changed:
+            self._unit = None
+        return is_changed
 
     def _lines_of_calls(self, number: int) -> set[int]:
         """The lines of a file in which a macro's call stands alone: the grammar may misread what follows it."""
