@@ -220,7 +220,7 @@ def test_host_code_is_refused_once_for_all_kernels_of_a_source(
 def test_what_fails_for_one_kernel_is_not_tried_again_for_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "struct Host { Gone gone; };\nstruct Other { Host host; };\n"
+    text = "struct Host { Gone gone; };\nstruct Other { Host host; };\nstruct Third { int Host; };\n"
     kernel = "template <class T> __global__ void k(T x) { int Host = 2, Other = 3; x << (Host + Other); }\n"
     path = tmp_path / "k.cu"
     path.write_text(f"{text}{kernel}")

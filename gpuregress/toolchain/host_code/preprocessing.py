@@ -167,6 +167,18 @@ class CxxText:
         around = (one for one in self.conditionals if one.start <= offset < one.end)
         return all(one == self._guard for one in around)
 
+    def has_whole(self, start: int, end: int) -> bool:
+        """Tell whether every condition that begins in a span ends there, and every other is around it or outside."""
+        for one in self.conditionals:
+            if start <= one.start < end < one.end or one.start < start < one.end < end:
+                return False
+        return True
+
+    def without_branches(self, code: str, start: int, end: int) -> str:
+        """Return a span of the code with spaces for what is under a condition that begins there."""
+        inner = ((one.start, one.end) for one in self.conditionals if start <= one.start and one.end <= end)
+        return _without(code[:end], inner)[start:]
+
     @cached_property
     def _guard(self) -> Conditional | None:
         """The condition around the whole text that defines the macro it asks for."""

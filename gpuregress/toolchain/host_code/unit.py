@@ -35,6 +35,12 @@ _HOST_FUNCTION = re.compile(
 _MACRO = re.compile(r"\b(?:[A-Z][A-Z0-9_]{2,}|_\w+|constexpr|consteval)\b")
 """What in a function's head may be or mean an annotation."""
 
+_BEFORE_TYPE = re.compile(
+    r"(?:\A|[(,<;{}:=]|\b(?:const|volatile|typename|public|private|protected|virtual|static|inline|extern|mutable|typedef))"
+    r"\s*(?:\b(?P<scope>[A-Za-z_]\w*)\s*::\s*)?\Z"
+)
+"""What stands before a type, and before no other name."""
+_MOST_BEFORE_TYPE = 80
 _ALONE = re.compile(r"^[ \t]*(?P<name>[A-Za-z_]\w*)[ \t]*\([^;{}\n]*\)[ \t]*$", re.MULTILINE)
 _NAME = re.compile(r'(\s*)(?:"([^"\n]*)"|<([^>\n]*)>)')
 
@@ -200,7 +206,7 @@ class UnitBuilder:
                 if not starts:
                     lines.setdefault(number, set()).add(line)
         new = wrong - self._dropped
-        self._dropped |= new
+        self._drop_with_dependents(new)
         expanded = [self._expand_macros(number, lines[number]) for number in lines]
         if not (new or may_lack or any(expanded)):
             expanded = [self._expand_macros(number, self._lines_of_calls(number)) for number in lines]
@@ -208,6 +214,43 @@ class UnitBuilder:
         if is_changed:
             self._unit = None
         return is_changed
+
+    def _drop_with_dependents(self, declarations_of_files: set[tuple[int, int]]) -> None:
+        """Drop declarations, and those that need one of them: the compiler would refuse these in the next attempt."""
+        new = declarations_of_files
+        while new:
+            self._dropped |= new
+            names = self._lost_types(new)
+            new = self._dependents(names) - self._dropped if names else set()
+
+    def _lost_types(self, dropped: Collection[tuple[int, int]]) -> set[str]:
+        """Name the classes and aliases among declarations that nothing else may declare."""
+        lost: set[str] = set()
+        others = {*self._macros.named, *reachability.KNOWN_NAMESPACES}
+        for number, views in enumerate(self._views):
+            for view in views:
+                others |= view.namespaces
+                for declared in view.declarations:
+                    others.update(_names_of_members(declared))
+                    if (number, declared.start) not in self._dropped:
+                        others.update(declared.names)
+                    elif (number, declared.start) in dropped and declared.kind in ("class", "alias"):
+                        lost.update(declared.names)
+        return lost - others
+
+    def _dependents(self, types: Collection[str]) -> set[tuple[int, int]]:
+        """List the declarations, and the members of classes, that can go and need a type."""
+        uses = {name: re.compile(rf"\b{re.escape(name)}\b") for name in types}
+        dependents: set[tuple[int, int]] = set()
+        for number, (text, views) in enumerate(zip(self._texts, self._views, strict=True)):
+            namespaces = {name for view in views for name in view.namespaces}
+            for view in views:
+                patterns = [pattern for name, pattern in uses.items() if name in view.bare]
+                for declared in view.declarations if patterns else ():
+                    for start, part in _kept_parts(declared, view, text).items():
+                        if any(_needs(part, pattern, namespaces) for pattern in patterns):
+                            dependents.add((number, start))
+        return dependents
 
     def _lines_of_calls(self, number: int) -> set[int]:
         """The lines of a file in which a macro's call stands alone: the grammar may misread what follows it."""
@@ -430,6 +473,53 @@ def _is_in(declared: Declared, view: View, line: int) -> bool:
 @lru_cache(maxsize=_MOST_PARSED)
 def _line_starts(code: str) -> tuple[int, ...]:
     return (0, *(match.end() for match in re.finditer("\n", code)))
+
+
+def _names_of_members(declared: Declared) -> Iterator[str]:
+    for member in declared.members:
+        yield from () if member.kind in ("function", "prototype") else member.names
+        yield from _names_of_members(member)
+
+
+def _kept_parts(declared: Declared, view: View, text: CxxText) -> dict[int, str]:
+    """Return what the compiler surely gets of a declaration that can go, and of its host members: offset → text.
+
+    Args:
+        declared: the declaration.
+        view: where it is.
+        text: of the file, with the conditions inside the declaration.
+    """
+    parts: dict[int, str] = {}
+    if not text.has_whole(declared.start, declared.end):
+        return parts
+    code = text.without_branches(view.bare, declared.start, declared.end)
+    kept = [*code]
+    for member in _host_members(declared):
+        parts[member.start] = code[member.start - declared.start : member.head_end - declared.start]
+        first, last = member.start - declared.start, member.end - declared.start
+        kept[first:last] = " " * (last - first)
+    if declared.kind in ("function", "prototype"):
+        del kept[declared.head_end - declared.start :]
+    if _can_go(declared) and declared.kind in ("class", "alias", "variable", "function", "prototype"):
+        parts[declared.start] = "".join(kept)
+    return parts
+
+
+def _needs(text: str, name: re.Pattern[str], namespaces: Collection[str]) -> bool:
+    """Tell whether a declaration has a name as that of a type wherever it has it.
+
+    Args:
+        text: of the declaration, or a part of it.
+        name: of the type.
+        namespaces: those that may qualify it.
+    """
+    is_type = False
+    for use in name.finditer(text):
+        before = _BEFORE_TYPE.search(text, max(use.start() - _MOST_BEFORE_TYPE, 0), use.start())
+        if before is None or (before["scope"] is not None and before["scope"] not in namespaces):
+            return False
+        is_type = True
+    return is_type
 
 
 def _host_members(declared: Declared) -> Iterator[Declared]:

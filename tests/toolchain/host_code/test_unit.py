@@ -94,6 +94,41 @@ def test_headers_of_a_large_library_are_parsed_only_where_the_compiler_refuses_t
 
 
 @pytest.mark.parametrize(
+    ("dependent", "is_dropped"),
+    [
+        ("struct Other { Host host; };", True),
+        ("typedef std::map<int, Host> Other;", True),
+        ("template <class T> struct Other : n::Host {};", True),
+        ("struct Other { Later later; };\nstruct Later { const Host* host; };", True),
+        ("struct Other {\n#ifdef A\n  int a;\n#endif\n  Host* host;\n};", True),
+        ("struct Other {\n#ifdef A\n  Host host;\n#endif\n};", False),
+        ("struct Other { int Host; };", False),
+        ("struct Other { static constexpr int f(int Host) { return (Host); } };", False),
+        ("struct Other { std::Host host; };", False),
+        ("template <class Host> struct Other { Host host; };", False),
+        ("struct Other { struct Host* host; };", False),
+        ("struct Host;\nstruct Other { Host* host; };", False),
+        ("struct Other { __device__ void f(Host* host); };", False),
+    ],
+)
+def test_what_needs_a_dropped_class_is_dropped_with_it(tmp_path: Path, dependent: str, *, is_dropped: bool) -> None:
+    host = "namespace n { struct Host { Unknown x; }; }\n"
+    built = builder(tmp_path, k=f"{host}{dependent}\n__global__ void k(Other* o) {{ n::Host* host; }}\n")
+    assert built.drop({(tmp_path / "k.cu", 1)})
+    text = built.unit().text
+    assert ("struct Other" not in text and "Other;" not in text) is is_dropped
+    assert "Later" not in text
+
+
+def test_members_that_need_a_dropped_class_are_dropped_with_it(tmp_path: Path) -> None:
+    k = "struct Host { Unknown x; };\nstruct S {\n  S(Host* host) {}\n  S(int* x) {}\n  __device__ int f();\n};\n"
+    built = builder(tmp_path, k=f"{k}__global__ void k(S* s, Host* host) {{}}\n")
+    assert built.drop({(tmp_path / "k.cu", 1)})
+    assert "S(struct gpuregress_host_type_" in built.unit().text.splitlines()[2]
+    assert "__host__ __device__ S(int* x)" in built.unit().text
+
+
+@pytest.mark.parametrize(
     ("header", "is_parsed"),
     [
         ("inline void host() {}\n", True),
