@@ -147,6 +147,11 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
     """
     if source.harness == harness.DIRECTIVES:
         return _compile_directives(source, text)
+    log = _log_of_missing_header(source, text)
+    if log:
+        error = failure(source, text, log)
+        error.needs = compiler_messages.needed_arguments(log)
+        raise error
     tried: list[_Attempt] = []
     for candidate in _texts(source, text):
         attempts = _attempts(source, candidate, _lasting_places(source, tried))
@@ -196,6 +201,32 @@ def _compile_directives(source: Source, text: str) -> NvrtcResult:
     error = CompileError(f"headers of {Path(source.path).name} are missing")
     error.missing_headers = tuple(absent[number] for number in reached)
     raise error
+
+
+def _log_of_missing_header(source: Source, text: str) -> str:
+    """Compile the directives alone if a header is surely missing: all else would take most of the time.
+
+    Returns:
+        The compiler's error; "" where it has another one, or none.
+    """
+    folders = search_folders(source)
+    builder = _builder(source, inputs(source), text)
+    given = virtual_headers.virtual_headers(folders)
+    searched = virtual_headers.cuda_folders()
+
+    def is_absent(name: str) -> bool:
+        return name not in given and not host_headers.shims((name,)) and include_scanner.find(name, searched) == name
+
+    header = builder.missing_header(is_absent)
+    if not header:
+        return ""
+    unit = replace(builder.directives(), uses_library=False)
+    asked = replace(source, kernels=(), symbols=(), harness="")
+    with precompiled_headers.precompiling(None):
+        attempt = _attempt(_bindings(), asked, unit, folders)
+    if attempt.result is not None or compiler_messages.missing_header(attempt.log) != header:
+        return ""
+    return compiler_messages.with_headline(attempt.log, attempt.log)
 
 
 def _texts(source: Source, text: str) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 from gpuregress.foundation.errors import CompileError
 from gpuregress.toolchain import nvrtc, nvrtc_options, programs
 from gpuregress.toolchain.functions import harness
+from gpuregress.toolchain.host_code.unit import TranslationUnit
 from tests.toolchain.conftest import Write
 
 
@@ -184,14 +185,14 @@ def _instructions(ptx: str, kernel: str) -> list[str]:
     return [line for line in body.splitlines() if ".loc" not in line and "$L_" not in line]
 
 
-def _attempted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def _attempted(monkeypatch: pytest.MonkeyPatch) -> list[TranslationUnit]:
     """Count the compilations by NVRTC."""
-    units: list[object] = []
+    units: list[TranslationUnit] = []
     real = nvrtc._attempt
 
-    def counted(*arguments: object, **named: object) -> object:
+    def counted(*arguments: Any, **named: Any) -> Any:
         units.append(arguments[2])
-        return real(*arguments, **named)  # type: ignore[arg-type] # as they came
+        return real(*arguments, **named)
 
     monkeypatch.setattr(nvrtc, "_attempt", counted)
     return units
@@ -222,7 +223,8 @@ def test_a_missing_header_ends_the_attempts(write: Write, monkeypatch: pytest.Mo
     with pytest.raises(CompileError) as caught:
         _compile(write, text, kernels=("k<int>",))
     assert caught.value.missing_headers == ("gone.h",)
-    assert len(units) == 1
+    (unit,) = units
+    assert unit.text.split() == ["#include", '"gone.h"']
     with pytest.raises(CompileError) as caught:
         _compile(write, f"__device__ int f() {{ return y; }}\n{text}", kernels=("k<int>",))
     message = str(caught.value)
@@ -243,7 +245,7 @@ def test_host_code_of_headers_that_are_not_parsed_is_no_headline(write: Write, t
     text = "".join(f'#include "h{number}.h"\n' for number in range(50))
     source = write(f"{text}__global__ void k(int* x) {{ x[0] = y; }}\n", kernels=("k",))
     for number in range(50):
-        (Path(source.path).parent / f"h{number}.h").write_text("inline int host() { return 0; }\n")
+        (Path(source.path).parent / f"h{number}.h").write_text("struct Host { int get() { return 0; } };\n")
     with pytest.raises(CompileError) as caught:
         nvrtc.compile_source(source, Path(source.path).read_text())
     assert 'k.cu:51: error: identifier "y" is undefined' in str(caught.value).splitlines()[0]

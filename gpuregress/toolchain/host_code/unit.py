@@ -7,7 +7,7 @@ made the file's path there. A file that includes such a file is a text, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -103,12 +103,20 @@ class UnitBuilder:
         self._dropped: set[tuple[int, int]] = set()
         self._withholds = self._is_refused = False
         self._unit: TranslationUnit | None = None
-        self._is_partial = len(self._texts) > _MANY_FILES and not keeps and not self._includes_host_code()
-        if not keeps:
-            self._parse(1 if self._is_partial else len(self._texts))
+        self._is_begun = keeps
+        self._is_partial = False
+
+    def _begin(self) -> None:
+        """Parse the files, or first the source alone."""
+        if self._is_begun:
+            return
+        self._is_begun = True
+        self._is_partial = len(self._texts) > _MANY_FILES and not self._includes_host_code()
+        self._parse(1 if self._is_partial else len(self._texts))
 
     def unit(self) -> TranslationUnit:
         """Return the texts without host code."""
+        self._begin()
         if self._unit is None:
             self._unit = self._without_host_code()
         return self._unit
@@ -158,12 +166,35 @@ class UnitBuilder:
     @property
     def is_partial(self) -> bool:
         """Whether the headers are not parsed, so that their host code is still there."""
+        self._begin()
         return self._is_partial
 
     @property
     def withholds_library(self) -> bool:
         """Whether the last unit lacks C++'s library, because it seemed not to be used."""
         return self._withholds and not self._is_refused
+
+    def missing_header(self, is_absent: Callable[[str], bool]) -> str:
+        """Return the header at which the compiler surely stops, because nothing has it; "" where none is sure.
+
+        Args:
+            is_absent: tells whether no header of this name is given to the compiler, nor one of its own.
+        """
+        numbers = {path: number for number, path in enumerate(self._paths)}
+        pending = [(0, True, target) for target in reversed(self._included[0])]
+        reached = {0}
+        while pending:  # in the order in which the compiler reads them
+            number, is_certain, target = pending.pop()
+            is_certain = is_certain and self._texts[number].is_certain(target.start)
+            if target.path is None:
+                if is_absent(target.name):
+                    return target.name if is_certain else ""
+                continue
+            inner = numbers.get(target.path)
+            if inner is not None and inner not in reached:
+                reached.add(inner)
+                pending += [(inner, is_certain, one) for one in reversed(self._included[inner])]
+        return ""
 
     def _missing(self) -> tuple[str, ...]:
         """The headers that are no file of the project."""
@@ -184,6 +215,7 @@ class UnitBuilder:
         Returns:
             Whether there were any.
         """
+        self._begin()
         may_lack = self.withholds_library
         self._is_refused = True
         if self._is_partial:

@@ -94,6 +94,21 @@ def test_headers_of_a_large_library_are_parsed_only_where_the_compiler_refuses_t
 
 
 @pytest.mark.parametrize(
+    ("k", "a", "missing"),
+    [
+        ('#include "a.h"\n#include "gone.h"\n', "#include <known>\n", "gone.h"),
+        ('#include "a.h"\n#include "gone.h"\n', '#pragma once\n#include "k.cu"\n#include <first.h>\n', "first.h"),
+        ('#include "a.h"\n', "#ifndef A_H\n#define A_H\n#include <gone.h>\n#endif\n", "gone.h"),
+        ('#include "a.h"\n#include "gone.h"\n', "#ifdef A\n#include <first.h>\n#endif\n", ""),
+        ('#ifdef A\n#include "a.h"\n#endif\n#include "gone.h"\n', "#include <first.h>\n", ""),
+        ('#include "a.h"\n', "#include <known>\n", ""),
+    ],
+)
+def test_the_header_at_which_the_compiler_surely_stops(tmp_path: Path, k: str, a: str, missing: str) -> None:
+    assert builder(tmp_path, k=k, a=a).missing_header(lambda name: name != "known") == missing
+
+
+@pytest.mark.parametrize(
     ("dependent", "is_dropped"),
     [
         ("struct Other { Host host; };", True),
