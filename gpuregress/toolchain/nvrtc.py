@@ -258,6 +258,8 @@ def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> s
     """
     if any(_STANDARD.match(option) for option in source.options) or not compiler_messages.may_be_newer(log):
         return ""
+    if compiler_messages.uses_texture_reference(log, source):
+        return ""
     folders = search_folders(source)
     if all(file.name == HARNESS_FILE for file, _ in compiler_messages.error_places(log, source, folders)):
         return ""
@@ -313,7 +315,7 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
             _note_refusal(source, files, attempts[-1])
         elif compiler_messages.has_host_code(attempts[-1].log):
             precompiled_headers.note_refusal(_key_unparsed(source, files), Refusal((places,), attempts[-1].log))
-        if not known.isdisjoint(places):
+        if not known.isdisjoint(places) or compiler_messages.uses_texture_reference(attempts[-1].log, source):
             break
         # A header that was not found stays so; another `#error` may be that of a library that was withheld.
         if compiler_messages.is_catastrophic(attempts[-1].log) and not builder.withholds_library:

@@ -232,6 +232,14 @@ def test_a_missing_header_ends_the_attempts(write: Write, monkeypatch: pytest.Mo
     assert not {"undefined", "detected"} & set(message.split())
 
 
+def test_a_texture_reference_ends_the_attempts(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    units = _attempted(monkeypatch)
+    kernel = "template <class T> __global__ void k(T* x, Host* h) { x[0] = tex1D(tex, 0); }\n"
+    text = f"{HOST_TYPE}texture<float> tex;\n{kernel}"
+    assert "tex is a texture reference" in _refusal(write, text, kernels=("k<float>",))
+    assert len(units) == 1
+
+
 def test_the_first_error_of_the_first_attempt_is_the_headline(write: Write) -> None:
     """Declarations that do not compile are dropped, and what used them has errors that hide the cause."""
     for device in ("void f(Host* h) {}", "void f() { Host* h; }"):
