@@ -458,7 +458,7 @@ def _precompiled(
         attempt = _with_log(attempt, precompiled.with_warnings(attempt.log), source)
     elif attempt.result is not None and debug_types.are_asked(source.options):
         pass  # nobody reads the warnings of a program that is made for its types
-    elif has_warnings and attempt.result is not None:
+    elif has_warnings and (attempt.result is not None or precompiled.is_written):
         precompiled.note_warnings(attempt.log, compile_once().log)
     else:
         precompiled.note(has_warnings=has_warnings, is_compiled=attempt.result is not None)

@@ -99,7 +99,7 @@ class PrecompiledHeaders(Record):
             has_warnings: whether the compiler warned of a header.
             is_compiled: whether that went well; where the headers themselves are refused, no file was written.
         """
-        if has_warnings or not (is_compiled or any(self.folder.iterdir())):
+        if has_warnings or not (is_compiled or self.is_written):
             self.give_up()
         else:
             _warnings[self.folder] = ""
@@ -126,6 +126,11 @@ class PrecompiledHeaders(Record):
         """
         warnings = _warnings[self.folder]
         return log if warnings in log else warnings + _REMARK.sub("", log)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the compiler has written a file: it found no error in the headers."""
+        return any(self.folder.iterdir())
 
     @property
     def is_usable(self) -> bool:

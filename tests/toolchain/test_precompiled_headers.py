@@ -67,8 +67,9 @@ def test_a_source_gives_the_same_with_precompiled_headers(folder: Path) -> None:
 
 @pytest.mark.parametrize("body", ["", "int idle = 1; "])
 @pytest.mark.parametrize("guard", ["#pragma once\n", "#define AGAIN(x) x\n"])
+@pytest.mark.parametrize("is_refused_at_first", [True, False])
 def test_warnings_of_a_header_are_not_lost(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, body: str, guard: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, body: str, guard: str, *, is_refused_at_first: bool
 ) -> None:
     text = SOURCE.replace('"scale.h"', '"scale.h"\n#include "odd.h"').replace("int i =", f"{body}int i =")
     (folder / "scale.cu").write_text(text)
@@ -90,8 +91,12 @@ def test_warnings_of_a_header_are_not_lost(
 
     monkeypatch.setattr(nvrtc, "_compile", counted)
     with precompiled_headers.precompiling(folder / "precompiled"):
+        if is_refused_at_first:
+            with pytest.raises(CompileError):
+                _compiled(folder, "scale<Gone>")
         assert [_compiled(folder, kernel) for kernel in kernels] == expected
-    assert are_precompiled == [True] * 4  # the second compilation shows what the first one alone says
+    # The second compilation shows what the first one alone says.
+    assert are_precompiled == [True] * (5 if is_refused_at_first else 4)
 
 
 COUNTED = "#ifdef LEVEL\n#undef LEVEL\n#define LEVEL 2\n#else\n#define LEVEL 1\n#endif\n"
