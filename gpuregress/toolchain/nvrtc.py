@@ -277,7 +277,7 @@ def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> s
 
 def _local_arrays(source: Source, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
     """Find the edits that make local arrays variables of their own; few programs need a second compilation for it."""
-    if debug_types.are_asked(source.options):
+    if debug_types.are_asked(source.options) or _is_question(source):
         return ()  # it is compiled for its types, and does not run
     if not local_arrays.has_several_offsets(ptx):
         return ()
