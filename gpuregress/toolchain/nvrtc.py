@@ -7,7 +7,7 @@ import functools
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ def compiled_unit(source: Source) -> TranslationUnit:
     text = files.contents[0].decode(errors="replace")
     try:
         for candidate in _texts(source, text):
-            attempts = _attempts(source, candidate)
+            attempts = _attempts(source, files, _builder(source, files, candidate))
             if attempts[-1].result is not None:
                 return attempts[-1].unit
     except HarnessError:
@@ -147,17 +147,19 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
     """
     if source.harness == harness.DIRECTIVES:
         return _compile_directives(source, text)
-    log = _log_of_missing_header(source, text)
-    if log:
-        error = failure(source, text, log)
-        error.needs = compiler_messages.needed_arguments(log)
-        raise error
+    files = inputs(source)
     tried: list[_Attempt] = []
     for candidate in _texts(source, text):
-        attempts = _attempts(source, candidate, _lasting_places(source, tried))
+        builder = _builder(source, files, candidate)
+        log = _log_of_missing_header(source, files, builder) if not tried else ""
+        if log:
+            error = failure(source, text, log)
+            error.needs = compiler_messages.needed_arguments(log)
+            raise error
+        attempts = _attempts(source, files, builder, _lasting_places(source, tried))
         last = attempts[-1]
         if last.result is not None:
-            return replace(last.result, local_arrays=_local_arrays(source, last.unit, last.result.ptx))
+            return replace(last.result, local_arrays=_local_arrays(source, files, last.unit, last.result.ptx))
         tried += attempts
         if compiler_messages.is_catastrophic(attempts[0].log):
             break
@@ -169,7 +171,7 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
     needs = compiler_messages.needed_arguments(attempts[-1].log)
     standard = ""
     if not _is_question(source) and needs != "classes":  # no standard makes a number a class
-        standard = _later_standard(source, log, attempts)
+        standard = _later_standard(source, files, log, attempts)
     error = failure(source, text, log, standard)
     error.needs = needs
     raise error
@@ -187,14 +189,15 @@ def _compile_directives(source: Source, text: str) -> NvrtcResult:
         CompileError: headers are missing, or the compiler gave up; the log is not that of the source.
     """
     folders = search_folders(source)
-    unit = _builder(replace(source, host_code="keep"), inputs(source), text).directives()
+    files = inputs(source)
+    unit = _builder(replace(source, host_code="keep"), files, text).directives()
     known = _given_headers(source, unit, folders)
     searched = virtual_headers.cuda_folders()
     absent = [name for name in unit.missing if name not in known and include_scanner.find(name, searched) == name]
     stand_ins = {name: f"#warning {_ABSENT}{number}\n" for number, name in enumerate(absent)}
     unit = replace(unit, headers={**unit.headers, **stand_ins}, uses_library=False)
     with precompiled_headers.precompiling(None):
-        attempt = _attempt(_bindings(), source, unit, folders)
+        attempt = _attempt(_bindings(), source, unit, folders, files=files)
     reached = dict.fromkeys(int(number) for number in re.findall(rf"directive: {_ABSENT}(\d+)", attempt.log))
     if attempt.result is not None and not reached:
         return attempt.result
@@ -203,14 +206,13 @@ def _compile_directives(source: Source, text: str) -> NvrtcResult:
     raise error
 
 
-def _log_of_missing_header(source: Source, text: str) -> str:
+def _log_of_missing_header(source: Source, files: SourceInputs, builder: UnitBuilder) -> str:
     """Compile the directives alone if a header is surely missing: all else would take most of the time.
 
     Returns:
         The compiler's error; "" where it has another one, or none.
     """
     folders = search_folders(source)
-    builder = _builder(source, inputs(source), text)
     given = virtual_headers.virtual_headers(folders)
     searched = virtual_headers.cuda_folders()
 
@@ -223,7 +225,7 @@ def _log_of_missing_header(source: Source, text: str) -> str:
     unit = replace(builder.directives(), uses_library=False)
     asked = replace(source, kernels=(), symbols=(), harness="")
     with precompiled_headers.precompiling(None):
-        attempt = _attempt(_bindings(), asked, unit, folders)
+        attempt = _attempt(_bindings(), asked, unit, folders, files=files)
     if attempt.result is not None or compiler_messages.missing_header(attempt.log) != header:
         return ""
     return compiler_messages.with_headline(attempt.log, attempt.log)
@@ -248,7 +250,7 @@ def _lasting_places(source: Source, attempts: Sequence[_Attempt]) -> frozenset[t
     return frozenset(first) & frozenset(last)
 
 
-def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> str:
+def _later_standard(source: Source, files: SourceInputs, log: str, attempts: Sequence[_Attempt]) -> str:
     """Return the later standard of C++ with which a source compiles that was refused; "" where none helps.
 
     Args:
@@ -270,12 +272,12 @@ def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> s
         if attempt.unit not in units and not compiler_messages.has_host_code(attempt.log):
             units.append(attempt.unit)
     for unit in units:
-        if _attempt(_bindings(), later, unit, folders).result is not None:
+        if _attempt(_bindings(), later, unit, folders, files=files).result is not None:
             return LATER_STANDARD
     return ""
 
 
-def _local_arrays(source: Source, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
+def _local_arrays(source: Source, files: SourceInputs, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
     """Find the edits that make local arrays variables of their own; few programs need a second compilation for it."""
     if debug_types.are_asked(source.options) or _is_question(source):
         return ()  # it is compiled for its types, and does not run
@@ -285,22 +287,23 @@ def _local_arrays(source: Source, unit: TranslationUnit, ptx: str) -> tuple[Line
     padded = replace(unit, text=local_arrays.with_gaps(unit.text), headers=texts)
     if padded == unit:
         return ()
-    result = _attempt(_bindings(), source, padded, search_folders(source)).result
+    result = _attempt(_bindings(), source, padded, search_folders(source), files=files).result
     return () if result is None else local_arrays.edits(ptx, result.ptx)
 
 
-def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = frozenset()) -> list[_Attempt]:
+def _attempts(
+    source: Source, files: SourceInputs, builder: UnitBuilder, known: frozenset[tuple[Path, int]] = frozenset()
+) -> list[_Attempt]:
     """Compile without host code, and again without what the compiler's errors show to be the host's.
 
     Args:
         source: what is compiled.
-        text: of it.
+        files: of it.
+        builder: of its texts.
         known: places of errors that attempts with another text did not mend; nor would they here.
     """
     nvrtc = _bindings()
     folders = search_folders(source)
-    files = inputs(source)
-    builder = _builder(source, files, text)
     if builder.is_partial and precompiled_headers.known_refusal(_key_unparsed(source, files)) is not None:
         builder.drop(())
     was_partial = builder.is_partial
@@ -308,7 +311,7 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
     known_refusal = _skip_refused(builder, source, files)
     skipped = len(known_refusal.rounds) if known_refusal is not None else 0
     may_be_refused = was_partial or known_refusal is not None
-    attempts = [_attempt(nvrtc, source, builder.unit(), folders, may_be_refused=may_be_refused)]
+    attempts = [_attempt(nvrtc, source, builder.unit(), folders, files=files, may_be_refused=may_be_refused)]
     while attempts[-1].result is None and skipped + len(attempts) < _MOST_ATTEMPTS:
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
         if not builder.is_partial:
@@ -324,7 +327,7 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
             break
         more = _skip_refused(builder, source, files)
         skipped += len(more.rounds) if more is not None else 0
-        attempts.append(_attempt(nvrtc, source, builder.unit(), folders))
+        attempts.append(_attempt(nvrtc, source, builder.unit(), folders, files=files))
     if attempts[-1].result is None and known_refusal is not None:
         # The log of the first attempt has the headline.
         log = compiler_messages.with_errors_of_instances(known_refusal.log, attempts[-1].log)
@@ -396,6 +399,7 @@ def _attempt(
     folders: tuple[Path, ...],
     signatures: Mapping[str, str] | None = None,
     *,
+    files: SourceInputs,
     may_be_refused: bool = True,
 ) -> _Attempt:
     """Compile texts once; again with the signatures of kernels whose names turn out to be overloaded."""
@@ -403,7 +407,6 @@ def _attempt(
     texts = (unit.text, *unit.headers.values())
     headers = _given_headers(source, unit, folders)
     asked = name_expressions(() if source.harness else source.kernels, signatures or {})
-    files = inputs(source)
     contents = files.contents
     implied = host_headers.implied((unit.text, *_header_texts(files, unit)))
     options = _options(source, folders)
@@ -413,7 +416,7 @@ def _attempt(
         # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
         text = f'{implied}{directives}{_UNIT}#line 1 "{path.name}"\n{body}{source.harness}{asked.text}'
         program = _program(nvrtc, text, path, headers)
-        return _compile(nvrtc, program, source, unit, folders, asked, more_options)
+        return _compile(nvrtc, program, source, unit, folders, asked, more_options, files)
 
     attempt = None
     if precompiled is not None:
@@ -426,7 +429,7 @@ def _attempt(
         for content in texts:
             declared += cxx_declarations.declarations(content)
         known = overload_signatures(asked.expressions, declared)
-        again = _attempt(nvrtc, source, unit, folders, known) if known else attempt
+        again = _attempt(nvrtc, source, unit, folders, known, files=files) if known else attempt
         return again if again.result is not None else attempt
     return attempt
 
@@ -514,11 +517,12 @@ def _compile(
     unit: TranslationUnit,
     folders: tuple[Path, ...],
     asked: NameExpressions,
-    more_options: Sequence[str] = (),
+    more_options: Sequence[str],
+    files: SourceInputs,
 ) -> _Attempt:
     """Compile a program once, which is then gone."""
     try:
-        return _result(nvrtc, program, source, unit, folders, asked, more_options)
+        return _result(nvrtc, program, source, unit, folders, asked, more_options, files)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 
@@ -531,6 +535,7 @@ def _result(
     folders: tuple[Path, ...],
     asked: NameExpressions,
     more_options: Sequence[str],
+    files: SourceInputs,
 ) -> _Attempt:
     managed = _managed(source.symbols, (unit.text, *unit.headers.values()))
     expressions = dict(asked.expressions)
@@ -539,14 +544,14 @@ def _result(
         _checked(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
     options = [*_options(source, folders), *more_options]
     if expressions and _asks_names_last.get():
-        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {})
+        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {}, files=files)
         if without.result is None:
             return without
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [os.fsencode(option) for option in options])
     log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
     if log.strip() == _GAVE_UP and expressions:
         # The names asked for end NVRTC where the source ends in the middle of a declaration: without them it tells.
-        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {})
+        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {}, files=files)
         return replace(without, result=None, log=without.log or log)
     if int(result) != 0:
         return _Attempt(unit, None, log or f"nvrtc: error: {result.name}", is_refused=result.name in _REFUSALS)
@@ -563,14 +568,15 @@ def _result(
         symbols={name: lowered[name] for name in source.symbols},
         compiler=f"nvrtc {release[1] if release else 'unknown'}",
         warnings=compiler_messages.locations(log, source).strip(),
-        shows_folder=_shows_folder(source, unit, ptx, folders),
+        shows_folder=_shows_folder(source, files, unit, ptx, folders),
     )
     return _Attempt(unit, compiled, log)
 
 
-def _shows_folder(source: Source, unit: TranslationUnit, ptx: str, folders: tuple[Path, ...]) -> bool:
+def _shows_folder(
+    source: Source, files: SourceInputs, unit: TranslationUnit, ptx: str, folders: tuple[Path, ...]
+) -> bool:
     """Tell whether the PTX depends on the folder of the project."""
-    files = inputs(source)
     if path_macros.shows_folder(ptx, (*folders, *(file.parent for file in files.files))):
         return True
     defined = [f"{name}={text}" for name, text in source.defines.items()]
@@ -581,8 +587,10 @@ def _shows_folder(source: Source, unit: TranslationUnit, ptx: str, folders: tupl
     return path_macros.expands_path(texts, defined)
 
 
-def _managed(symbols: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
+def _managed(symbols: Collection[str], texts: Iterable[str]) -> tuple[str, ...]:
     """Find the managed variables among symbols: NVRTC refuses their addresses as name expressions."""
+    if not symbols:
+        return ()
     declared: set[str] = set()
     for declaration in re.findall(r"\b__managed__\b([^;{}()=]*)", "\n".join(texts)):
         declared.update(re.findall(r"\w+", declaration))

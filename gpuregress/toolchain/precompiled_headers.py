@@ -21,6 +21,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,7 @@ def leading_directives(text: str) -> str:
     return f"{source.text[:end]}\n" if end else ""
 
 
+@lru_cache(maxsize=512)
 def _changes_lost_state(content: bytes) -> bool:
     return _LOST.search(content) is not None or _PRAGMA_OF_MACRO.search(content) is not None
 

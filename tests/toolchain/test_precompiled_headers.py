@@ -86,7 +86,7 @@ def test_warnings_of_a_header_are_not_lost(
 
     def counted(*arguments: Any) -> Any:
         """Note whether the headers are precompiled."""
-        are_precompiled.append(bool(arguments[-1]))
+        are_precompiled.append(bool(arguments[6]))
         return compile_once(*arguments)
 
     monkeypatch.setattr(nvrtc, "_compile", counted)
