@@ -195,15 +195,24 @@ def _compile_directives(source: Source, text: str) -> NvrtcResult:
     searched = virtual_headers.cuda_folders()
     absent = [name for name in unit.missing if name not in known and include_scanner.find(name, searched) == name]
     stand_ins = {name: f"#warning {_ABSENT}{number}\n" for number, name in enumerate(absent)}
-    unit = replace(unit, headers={**unit.headers, **stand_ins}, uses_library=False)
-    with precompiled_headers.precompiling(None):
-        attempt = _attempt(_bindings(), source, unit, folders, files=files)
+    cccl = virtual_headers.without_cccl(set(unit.missing).difference(absent))
+    attempt = _attempt_at_directives(source, files, unit, {**stand_ins, **cccl})
+    if cccl and compiler_messages.is_catastrophic(attempt.log):  # an `#error` may follow from what CCCL defines
+        attempt = _attempt_at_directives(source, files, unit, stand_ins)
     reached = dict.fromkeys(int(number) for number in re.findall(rf"directive: {_ABSENT}(\d+)", attempt.log))
     if attempt.result is not None and not reached:
         return attempt.result
     error = CompileError(f"headers of {Path(source.path).name} are missing")
     error.missing_headers = tuple(absent[number] for number in reached)
     raise error
+
+
+def _attempt_at_directives(
+    source: Source, files: SourceInputs, unit: TranslationUnit, headers: Mapping[str, str]
+) -> _Attempt:
+    unit = replace(unit, headers={**unit.headers, **headers}, uses_library=False)
+    with precompiled_headers.precompiling(None):
+        return _attempt(_bindings(), source, unit, search_folders(source), files=files)
 
 
 def _log_of_missing_header(source: Source, files: SourceInputs, builder: UnitBuilder) -> str:
@@ -222,10 +231,10 @@ def _log_of_missing_header(source: Source, files: SourceInputs, builder: UnitBui
     header = builder.missing_header(is_absent)
     if not header:
         return ""
-    unit = replace(builder.directives(), uses_library=False)
+    unit = builder.directives()
+    cccl = virtual_headers.without_cccl(name for name in unit.missing if not is_absent(name))
     asked = replace(source, kernels=(), symbols=(), harness="")
-    with precompiled_headers.precompiling(None):
-        attempt = _attempt(_bindings(), asked, unit, folders, files=files)
+    attempt = _attempt_at_directives(asked, files, unit, cccl)
     if attempt.result is not None or compiler_messages.missing_header(attempt.log) != header:
         return ""
     return compiler_messages.with_headline(attempt.log, attempt.log)

@@ -314,6 +314,21 @@ def test_directives_alone_tell_the_missing_headers(write: Write) -> None:
     assert caught.value.missing_headers == ()
 
 
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [("CUB_VERSION + THRUST_VERSION + CCCL_VERSION > 9", 1), ("defined(CUB_NAMESPACE_BEGIN)", 2)],
+)
+def test_directives_are_read_without_the_code_of_cccl(
+    write: Write, monkeypatch: pytest.MonkeyPatch, condition: str, count: int
+) -> None:
+    units = _attempted(monkeypatch)
+    text = f"#include <cub/cub.cuh>\n#if !({condition})\n#error gone\n#endif\n#include <gone.h>\n"
+    with pytest.raises(CompileError) as caught:
+        _compile(write, text, harness=harness.DIRECTIVES)
+    assert caught.value.missing_headers == ("gone.h",)
+    assert ["cub/cub.cuh" in unit.headers for unit in units] == [True, False][:count]
+
+
 @pytest.mark.parametrize("is_of_device", [False, True])
 def test_host_code_brings_no_headers(write: Write, monkeypatch: pytest.MonkeyPatch, *, is_of_device: bool) -> None:
     texts: list[str] = []

@@ -137,7 +137,7 @@ class UnitBuilder:
         return TranslationUnit(texts[0], headers, self._missing(), not self._withholds or self._is_refused)
 
     def directives(self) -> TranslationUnit:
-        """Return the texts with nothing but their directives and comments."""
+        """Return the texts with nothing but their directives."""
         changes = [[*_without_code(text), *_conditions_on_nvcc(text)] for text in self._texts]
         texts, changed = self._given(changes)
         headers = {str(self._paths[number]): texts[number] for number in sorted(changed)}
@@ -600,7 +600,15 @@ def replacements(text: CxxText, views: Sequence[View], edits: Sequence[Edits], m
 
 
 def _without_code(text: CxxText) -> Iterator[Replacement]:
-    for start, end in sorted(_visible(text.code, 0, len(text.code))):
+    """Yield spaces for what is no directive; a comment stays where one may go on after a directive's line."""
+    hidden = text.code if any("/*" in text.text[one.start : one.end] for one in text.directives) else text.text
+    last = 0
+    spans: set[tuple[int, int]] = set()
+    for directive in text.directives:
+        spans |= _visible(hidden, last, directive.start)
+        last = directive.end
+    spans |= _visible(hidden, last, len(hidden))
+    for start, end in sorted(spans):
         yield Replacement(start, end, spaces(text.text[start:end]))
 
 
