@@ -319,8 +319,7 @@ def _attempts(
     first = builder.unit()
     known_refusal = _skip_refused(builder, source, files)
     skipped = len(known_refusal.rounds) if known_refusal is not None else 0
-    may_be_refused = was_partial or known_refusal is not None
-    attempts = [_attempt(nvrtc, source, builder.unit(), folders, files=files, may_be_refused=may_be_refused)]
+    attempts = [_attempt(nvrtc, source, builder.unit(), folders, files=files, may_be_last=was_partial)]
     while attempts[-1].result is None and skipped + len(attempts) < _MOST_ATTEMPTS:
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
         if not builder.is_partial:
@@ -336,7 +335,7 @@ def _attempts(
             break
         more = _skip_refused(builder, source, files)
         skipped += len(more.rounds) if more is not None else 0
-        attempts.append(_attempt(nvrtc, source, builder.unit(), folders, files=files))
+        attempts.append(_attempt(nvrtc, source, builder.unit(), folders, files=files, may_be_last=False))
     if attempts[-1].result is None and known_refusal is not None:
         # The log of the first attempt has the headline.
         log = compiler_messages.with_errors_of_instances(known_refusal.log, attempts[-1].log)
@@ -409,7 +408,7 @@ def _attempt(
     signatures: Mapping[str, str] | None = None,
     *,
     files: SourceInputs,
-    may_be_refused: bool = True,
+    may_be_last: bool = True,
 ) -> _Attempt:
     """Compile texts once; again with the signatures of kernels whose names turn out to be overloaded."""
     path = folders[0] / Path(source.path).name
@@ -419,7 +418,7 @@ def _attempt(
     contents = files.contents
     implied = host_headers.implied((unit.text, *_header_texts(files, unit)))
     options = _options(source, folders)
-    precompiled = precompiled_headers.find(unit.text, options, headers, contents[1:], may_be_refused=may_be_refused)
+    precompiled = precompiled_headers.find(unit.text, options, headers, contents[1:], may_be_last=may_be_last)
 
     def compile_text(body: str = unit.text, directives: str = "", more_options: Sequence[str] = ()) -> _Attempt:
         # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.

@@ -159,7 +159,7 @@ def find(
     headers: Mapping[str, str],
     contents: Sequence[bytes],
     *,
-    may_be_refused: bool = False,
+    may_be_last: bool = False,
 ) -> PrecompiledHeaders | None:
     """Return what of a source can be precompiled; None where that is nothing.
 
@@ -168,7 +168,7 @@ def find(
         options: of the compiler, with the folders of the search.
         headers: those that the compiler is given as text.
         contents: of the project's files.
-        may_be_refused: nothing is precompiled the first time that this is seen: an error costs a second compilation.
+        may_be_last: nothing is precompiled the first time that this is seen: no other program may have these texts.
     """
     above = _folder.get()
     if above is None:
@@ -189,7 +189,7 @@ def find(
         return None
     is_new = folder not in _seen
     _seen.add(folder)
-    if is_new and may_be_refused:
+    if is_new and may_be_last:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     return headers_of_source

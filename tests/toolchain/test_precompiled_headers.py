@@ -207,19 +207,23 @@ def test_host_code_is_refused_once_for_all_kernels_of_a_source(
     (tmp_path / "scale.cu").write_text(f"{text}{kernel}")
     expected = [_compiled(tmp_path, kernel) for kernel in ("scale<float>", "scale<double>")]
     refused: list[bool] = []
-    attempt = nvrtc._attempt
+    are_precompiled: list[bool] = []
+    compile_once = nvrtc._compile
 
-    def counted(*arguments: Any, **options: Any) -> Any:
-        """Note whether an attempt was refused."""
-        made = attempt(*arguments, **options)
+    def counted(*arguments: Any) -> Any:
+        """Note whether an attempt was refused, and whether the headers are precompiled."""
+        made = compile_once(*arguments)
         refused.append(made.result is None)
+        are_precompiled.append(bool(arguments[6]))
         return made
 
-    monkeypatch.setattr(nvrtc, "_attempt", counted)
+    monkeypatch.setattr(nvrtc, "_compile", counted)
     with precompiled_headers.precompiling(tmp_path / "precompiled"):
         assert [_compiled(tmp_path, kernel) for kernel in ("scale<float>", "scale<double>")] == expected
         _compiled(tmp_path, "scale<float>", *debug_types.OPTIONS)
     assert refused == refusals
+    # The other kernels need what an attempt leaves, so the first texts without host code are precompiled.
+    assert are_precompiled == [bool(header) and not is_refused for is_refused in refusals]
 
 
 def test_what_fails_for_one_kernel_is_not_tried_again_for_the_next(
