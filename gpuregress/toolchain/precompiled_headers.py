@@ -5,9 +5,9 @@ compilations in the same process read that file. NVRTC checks the options and th
 headers that it is given as text, so each set of those has a folder of its own.
 
 The directives are put before the source's first `#line`, because NVRTC precompiles nothing after one, and the source
-has empty lines in their place: a macro or a header without a guard may mean something else the second time. An error of
-a header, and what the compiler says of the directives, is left to a compilation without precompiled headers. The
-compiler's warnings of headers are kept, and added to the log of each compilation that reads the file.
+has empty lines in their place: a macro or a header without a guard may mean something else the second time. What the
+compiler says of the directives is left to a compilation without precompiled headers. The compiler's warnings of headers
+are kept, and added to the log of each compilation that reads the file.
 
 Host code that the grammar does not know is found by the compiler's errors. Where texts were refused as they are, the
 errors are the same whatever is asked of them, but for those of instances of templates.
