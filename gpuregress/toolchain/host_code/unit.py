@@ -41,6 +41,9 @@ _BEFORE_TYPE = re.compile(
 )
 """What stands before a type, and before no other name."""
 _MOST_BEFORE_TYPE = 80
+_INHERITED = re.compile(r"\busing\b.*\b(\w+)\s*(?:<[^;]*>)?\s*::\s*\1\s*;?\s*\Z", re.DOTALL)
+"""Constructors of a base class, which have the name of that class."""
+
 _ALONE = re.compile(r"^[ \t]*(?P<name>[A-Za-z_]\w*)[ \t]*\([^;{}\n]*\)[ \t]*$", re.MULTILINE)
 _NAME = re.compile(r'(\s*)(?:"([^"\n]*)"|<([^>\n]*)>)')
 
@@ -509,7 +512,8 @@ def _line_starts(code: str) -> tuple[int, ...]:
 
 def _names_of_members(declared: Declared) -> Iterator[str]:
     for member in declared.members:
-        yield from () if member.kind in ("function", "prototype") else member.names
+        if member.kind not in ("function", "prototype") and not _INHERITED.search(member.head):
+            yield from member.names
         yield from _names_of_members(member)
 
 
@@ -548,7 +552,7 @@ def _needs(text: str, name: re.Pattern[str], namespaces: Collection[str]) -> boo
     is_type = False
     for use in name.finditer(text):
         before = _BEFORE_TYPE.search(text, max(use.start() - _MOST_BEFORE_TYPE, 0), use.start())
-        if before is None or (before["scope"] is not None and before["scope"] not in namespaces):
+        if before is None or before["scope"] not in (None, use[0], *namespaces):
             return False
         is_type = True
     return is_type

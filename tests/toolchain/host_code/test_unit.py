@@ -114,6 +114,7 @@ def test_the_header_at_which_the_compiler_surely_stops(tmp_path: Path, k: str, a
         ("struct Other { Host host; };", True),
         ("typedef std::map<int, Host> Other;", True),
         ("template <class T> struct Other : n::Host {};", True),
+        ("template <class T> struct Other : n::Host {\n  using n::Host::Host;\n};", True),
         ("struct Other { Later later; };\nstruct Later { const Host* host; };", True),
         ("struct Other {\n#ifdef A\n  int a;\n#endif\n  Host* host;\n};", True),
         ("struct Other {\n#ifdef A\n  Host host;\n#endif\n};", False),
