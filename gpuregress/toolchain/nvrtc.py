@@ -183,6 +183,11 @@ def _is_question(source: Source) -> bool:
     return bool(source.harness.strip()) and not source.kernels
 
 
+def _never_runs(source: Source) -> bool:
+    """Tell whether a program is compiled for what it says of types or directives."""
+    return debug_types.are_asked(source.options) or _is_question(source) or source.harness == harness.DIRECTIVES
+
+
 def _compile_directives(source: Source, text: str) -> NvrtcResult:
     """Compile the directives alone, with a warning in place of each header that is not there.
 
@@ -289,8 +294,8 @@ def _later_standard(source: Source, files: SourceInputs, log: str, attempts: Seq
 
 def _local_arrays(source: Source, files: SourceInputs, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
     """Find the edits that make local arrays variables of their own; few programs need a second compilation for it."""
-    if debug_types.are_asked(source.options) or _is_question(source):
-        return ()  # it is compiled for its types, and does not run
+    if _never_runs(source):
+        return ()
     if not local_arrays.has_several_offsets(ptx):
         return ()
     texts = {path: local_arrays.with_gaps(text) for path, text in unit.headers.items()}
@@ -456,7 +461,7 @@ def _has_other_powers(source: Source, contents: Iterable[bytes], log: str) -> bo
         contents: of its files.
         log: of the compilation.
     """
-    if virtual_headers.DOUBLE_POWERS in source.defines:
+    if virtual_headers.DOUBLE_POWERS in source.defines or _never_runs(source):
         return False
     if virtual_headers.OTHER_POWER in log:
         return True
