@@ -89,15 +89,14 @@ _CUDA_PREFIXES = (
     "cudnn_",
     "cudnn",
     "npp",
-    "cusolver",
     "cupti_",
     "cub/device/",
     "cub/host/",
     "cub/agent/",
     "cutlass_",
 )
-_OF_KERNELS = re.compile(r"opencv2/(?:.*/)?(?:cuda/|cudev\b|cuda_types\b)")
-"""Headers for device code in a folder of a library that is the host's otherwise."""
+_OF_KERNELS = re.compile(r"opencv2/(?:.*/)?(?:cuda/|cudev\b|cuda_types\b)|cu(?:blas|fft|solver)dx[._]")
+"""Headers for device code that are named as those of a library of the host."""
 _TORCH = ("torch/", "ATen/", "c10/", "THC/", "TH/", "caffe2/")
 _TORCH_TEXTS = Path(__file__).parent.parent / "data"
 
@@ -395,13 +394,20 @@ def _used(texts: Collection[str]) -> list[str]:
     words: set[tuple[str, str]] = set()
     uses_std = any("using namespace std" in text for text in texts)
     for text in texts:
-        words.update(_QUALIFIED.findall(text))
+        qualified, unqualified = _names_in(text)
+        words |= qualified
         if uses_std:
-            words.update(("std", name) for name in _UNQUALIFIED.findall(text))
+            words.update(("std", name) for name in unqualified)
     headers: set[str] = set()
     for library, name in words:
         headers.update(header for header, known in _VOCABULARY[library].items() if name in known)
     return sorted(headers)
+
+
+@lru_cache(maxsize=512)
+def _names_in(text: str) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
+    """Find the qualified and the unqualified names of a text that may be the libraries'."""
+    return frozenset(_QUALIFIED.findall(text)), frozenset(_UNQUALIFIED.findall(text))
 
 
 def implied(texts: Collection[str]) -> str:
@@ -441,7 +447,7 @@ class _ImplicitUse(Record):
 @lru_cache(maxsize=512)
 def _implicit_use(text: str) -> _ImplicitUse:
     """Search a text; cached, since attempts and kernels of a source share their headers."""
-    names = {name for library, name in _QUALIFIED.findall(text) if library == "std"}
+    names = {name for library, name in _names_in(text)[0] if library == "std"}
     return _ImplicitUse(
         has_math=not names.isdisjoint(MATH_FUNCTIONS.split()),
         has_limits=_LIMIT.search(text) is not None,
@@ -500,12 +506,12 @@ def _shim(name: str) -> str | None:
         return _DIRECTX
     if plain == "unistd.h":
         return f"{_STD}#define _POSIX_VERSION 200809L\n"
+    if _OF_KERNELS.match(plain):
+        return None
     if plain.startswith("cufft"):
         return f"{_STD}{_CUFFT}"
     if plain.startswith(("cublas", "cusparse", "cusolver", "cudnn")):
         return f"{_STD}#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuComplex.h>\n"
-    if _OF_KERNELS.match(plain):
-        return None
     if plain in _names() or first in _names() or plain.startswith(_CUDA_PREFIXES) or is_host_library(plain):
         return _STD
     return None

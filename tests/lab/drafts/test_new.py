@@ -155,7 +155,7 @@ def test_jobs_whose_names_would_collide_are_numbered(project: Project, monkeypat
 
 
 def test_host_code_that_cannot_be_read_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **_options: object) -> None:
         raise ValueError("no such node\nmore")
 
     monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
@@ -265,13 +265,23 @@ def test_a_folder_is_refused_with_the_files_in_it(project: Project) -> None:
 def test_a_part_of_another_file_names_that_file(project: Project) -> None:
     part, whole = project.root / "part.cuh", project.root / "whole.cu"
     part.write_text("__global__ void inner(float *x) { x[threadIdx.x] = 1; }\n")
-    whole.write_text('#include "part.cuh"\nint main() { float *x; cudaMalloc(&x, 400); inner<<<1, 100>>>(x); }\n')
+    whole.write_text('#include "part.cuh"\nint main() { float *x; cudaMalloc(&x, 400); start(inner, x); }\n')
     (made,) = new.draft_kernels(project, part)
     hint = f"the launches: part.cuh is included by {whole}; `gpuregress new` of that file reads them"
     assert made.needed == (hint, NO_LAUNCH)
     assert f"# NEEDED: {NO_LAUNCH}." in made.path.read_text()
-    (launched,) = new.draft_kernels(project, whole)
-    assert (launched.is_launched, launched.needed) == (True, ())
+
+
+def test_a_part_of_another_file_has_the_launches_of_that_file(project: Project) -> None:
+    part, whole = project.root / "part.cu", project.root / "whole.cu"
+    part.write_text("struct Box { float a, b; };\n__global__ void inner(Box *x) { x[threadIdx.x].a = 1; }\n")
+    host = "int main() { Box *x; cudaMalloc(&x, 100 * sizeof(Box)); inner<<<1, 100>>>(x); other<<<1, 2>>>(x); }\n"
+    whole.write_text(f'#include "part.cu"\n__global__ void other(Box *x) {{ *x = {{}}; }}\n{host}')
+    (made,) = new.draft_kernels(project, part)
+    assert (made.kernel, made.is_launched, made.needed) == ("inner", True, ())
+    text = made.path.read_text()
+    assert "source: ../part.cu\n" in text
+    assert "block: [100]" in text
 
 
 def test_a_template_that_nothing_launches_has_guessed_arguments(project: Project) -> None:
@@ -280,6 +290,14 @@ def test_a_template_that_nothing_launches_has_guessed_arguments(project: Project
         NO_LAUNCH,
         "the template arguments of f<float>: T = float is a guess, because nothing launches it",
     )
+
+
+def test_a_template_whose_guess_does_not_compile_has_the_arguments_that_the_code_names(project: Project) -> None:
+    text = "namespace a { enum class Mode { count, fill };\n"
+    text += "template <Mode M, int N> __global__ void f(int *x) { static_assert(N < 17); *x = N; } }\n"
+    text += "void run(int *x) { start(a::f<Mode::fill, 16>, x); start(f<Mode::count, 8>, x); }\n"
+    (made,) = new.draft_kernels(project, source(project, text))
+    assert made.needed[1].startswith("the template arguments of a::f<a::Mode::fill, 16>: M = a::Mode::fill, N = 16 is")
 
 
 @pytest.mark.parametrize(
