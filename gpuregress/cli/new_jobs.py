@@ -26,7 +26,7 @@ from gpuregress.lab.drafts import build_search, new, trial
 from gpuregress.lab.drafts.new import Draft
 from gpuregress.lab.drafts.trial import TriedJob
 from gpuregress.session import compilation, session
-from gpuregress.session.events import Event
+from gpuregress.session.events import Event, Judged
 from gpuregress.store.project import Project
 from gpuregress.toolchain import programs
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
@@ -142,10 +142,10 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
         )
     if not tried:
         return
-    selectors = [str(draft.path) for draft in tried]
     events: list[Event] = []
+    limits = trial.run_limits(drafting_s)
+    request = trial.first_run_request(device, limits)
     try:
-        request = trial.first_run_request(device, drafting_s)
         with progress.transient() as bar:
 
             def keep(event: Event) -> None:
@@ -153,20 +153,27 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
                 events.append(event)
                 bar(event)
 
-            summary = session.run(project, selectors, request, listen=keep)
+            summary = session.run(project, [str(draft.path) for draft in tried], request, listen=keep)
         guessed_sizes = {draft.path: draft.guessed_sizes for draft in tried}
-        jobs = trial.find_sizes(project, guessed_sizes, device, drafting_s, summary)
+        jobs = trial.find_sizes(project, guessed_sizes, device, limits, summary)
         for job in jobs:
             _say_changed(job)
+        late = trial.late(summary, limits.case_s)
         with progress.listener(0) as listen:
             if jobs:
-                request = trial.first_run_request(device, drafting_s)
-                summary = session.run(project, selectors, request, listen=listen)
+                # What did not end and is as it was would not end in the same time again.
+                unended = late.keys() - {job.path.stem for job in jobs}
+                for event in events:
+                    if isinstance(event, Judged) and event.verdict.job in unended:
+                        listen(event)
+                again = [str(draft.path) for draft in tried if draft.path.stem not in unended]
+                summary = session.run(project, again, request, listen=listen)
+                late = {job: late[job] for job in unended} | trial.late(summary, limits.case_s)
             else:
                 for event in events:
                     listen(event)
         progress.show_closing(summary, project.root, 0, to_stderr=False)
-        for line in trial.late(summary, request.timeout or trial.LIMIT_S):
+        for line in late.values():
             console.say(line)
         guessed = [draft.path.stem for draft in tried if draft.needed]
         if guessed:
