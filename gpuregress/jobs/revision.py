@@ -202,6 +202,8 @@ def record(runs: Path, labels: Collection[tuple[str, str, str]]) -> None:
     lines = ["\t".join((*fields, _check(fields))) + "\n" for fields in new]
     with disk_errors(ledger):
         runs.mkdir(parents=True, exist_ok=True)
+        if ledger.exists() and not ledger.read_bytes().endswith(b"\n"):
+            lines.insert(0, "\n")  # a kill has cut the last line
         with ledger.open("a", encoding="utf-8", newline="") as file:
             file.write("".join(lines))
 

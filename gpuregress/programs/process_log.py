@@ -96,7 +96,8 @@ class ProcessLog:
         """Write an incident; False for one like an earlier one, which is not written again."""
         key = incident.kind, incident.location or incident.message, incident.kernel
         self._counts[key] = self._counts.get(key, 0) + 1
-        if self._counts[key] > 1 or len(self._counts) > _MOST_FINDINGS:
+        of_this_kind = [kind for kind, _, _ in self._counts if kind == incident.kind]
+        if self._counts[key] > 1 or len(of_this_kind) > _MOST_FINDINGS:
             return False
         self._write(msgspec.structs.replace(incident, process=self._client))
         return True

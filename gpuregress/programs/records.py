@@ -31,8 +31,10 @@ class Incident(Sparse):
     Attributes:
         kind: `fault` of a kernel, `finding` of a check, `unsupported` instruction; launch or image that a GPU would
             have `refused`, too; `missing` function, or image, launch or memory that only the virtual GPU cannot do;
-            `lost` server or process.
-        what: of a fault or a finding its kind, `out-of-bounds`; of a missing function its name.
+            `lost` server or process; `note` of a check: what it did not watch, or what is no fault but not sure to be
+            right.
+        what: of a fault or a finding its kind, `out-of-bounds`; of a missing function its name; of a note `exchange` or
+            `unwatched`.
         message: a line for people.
         details: further lines.
         kernel: the launched one.
@@ -42,7 +44,7 @@ class Incident(Sparse):
         process: id of the program's process.
     """
 
-    kind: Literal["fault", "finding", "unsupported", "refused", "missing", "lost"]
+    kind: Literal["fault", "finding", "unsupported", "refused", "missing", "lost", "note"]
     what: str
     message: str
     details: tuple[str, ...] = ()

@@ -84,6 +84,7 @@ _WAITS_FOR_HOST = (
     "a kernel that waits for the program to write cannot run here: each launch ends before its call returns"
 )
 
+_FORGOTTEN = "more than 1 GiB of accesses in streams that nothing orders: races with the oldest of them are not found"
 _ASSERTION = re.compile(r"assertion `(?P<expression>.*)` failed in (?P<function>.*), (?P<file>[^,]*):(?P<line>\d+)")
 
 
@@ -178,6 +179,7 @@ class Server:
         if settings.capture is not None:
             self._capture = LaunchCapture(settings.capture, client, self.device.info, self._space)
         self._races = StreamRaces()
+        self._exchanging: set[str] = set()
         self._clock: Clock | None = None
         self._output, self._message = "", ""
         self._posted = PostedLaunches()
@@ -516,6 +518,8 @@ class Server:
             )
             if self._log.add(incident):
                 self._say(incident.message)
+        if self._races.is_cut:
+            self._note("unwatched", _FORGOTTEN, "", 0)
 
     def _module(self, loaded: LoadedModule, kernel: str, cluster: tuple[int, int, int]) -> CpuModule:
         """The module for a launch, in clusters of a size that only the launch tells where it does."""
@@ -592,6 +596,20 @@ class Server:
             if self._log.add(incident):
                 self._say(f"{_shown(kernel)}: {finding.kind}: {finding.message}")
                 self._message += "".join(f"  {line}\n" for line in finding.details)
+        if not self._settings.checks:
+            return
+        if report.exchange and kernel not in self._exchanging:  # the text has threads, which differ in each launch
+            self._exchanging.add(kernel)
+            self._note("exchange", report.exchange, kernel, launch)
+        self._note("unwatched", report.unwatched, kernel, launch)
+
+    def _note(self, what: str, message: str, kernel: str, launch: int) -> None:
+        """Note something of a check that is no finding, where there is anything: "" is nothing."""
+        if not message:
+            return
+        note = Incident(kind="note", what=what, message=message, kernel=kernel, launch=launch)
+        if self._log.add(note):
+            self._say(f"{_shown(kernel)}: {message}" if kernel else message)
 
     def _occupancy(self, data: bytes) -> bytes:
         number, threads, shared = struct.unpack("<IIQ", data)

@@ -200,6 +200,7 @@ def _candidates(project: Project, folder: Path, selectors: Sequence[str], *, new
     refused: list[RefusedCase] = []
     rejected: list[RefusedCase] = []
     known = rejections.known(project.runs)
+    store = BaselineStore.of(project)
     for verdict in select_cases(results.read_verdicts(folder), finished, selectors):
         candidate = finished.get(verdict.case)
         if candidate is None or not candidate.has_dumps:
@@ -207,7 +208,9 @@ def _candidates(project: Project, folder: Path, selectors: Sequence[str], *, new
                 refused.append(RefusedCase(verdict.case, f"it ended with {verdict.headline}"))
         elif verdict.known is not None and not selectors:
             rejected.append(RefusedCase(verdict.case, f"is {verdict.reason}; name it to accept it"))
-        elif _is_candidate(verdict, named=bool(selectors), new_only=new_only):
+        elif new_only and _has_baseline(store, candidate):
+            continue
+        elif selectors or new_only or verdict.status != "pass" or not verdict.baseline_revision:
             if rejection := rejection_of(candidate, known):
                 rejected.append(RefusedCase(verdict.case, f"it was {rejection}; {_UNDO}"))
             elif candidate.case.settings.overridden:
@@ -222,10 +225,14 @@ def _candidates(project: Project, folder: Path, selectors: Sequence[str], *, new
     return _Candidates(tuple(acceptable), tuple(refused), tuple(rejected))
 
 
-def _is_candidate(verdict: Verdict, *, named: bool, new_only: bool) -> bool:
-    if new_only:
-        return not verdict.baseline_revision
-    return named or verdict.status != "pass" or not verdict.baseline_revision
+def _has_baseline(store: BaselineStore, candidate: FinishedCase) -> bool:
+    """Tell whether a case had a baseline in its run, or has one since then."""
+    if candidate.verdict.baseline_revision:
+        return True
+    try:
+        return store.load(candidate.case.name, nearest(candidate.case, candidate.device_kind)) is not None
+    except BaselineError:  # a damaged one
+        return True
 
 
 def rejection_of(candidate: FinishedCase, rejected: Mapping[tuple[str, str, str], str]) -> str:

@@ -179,6 +179,14 @@ def test_a_damaged_line_of_the_ledger_counts_as_not_recorded(tmp_path: Path) -> 
     assert revision.recorded(tmp_path / "baselines", tmp_path, "job", "1.4") == {"a" * 64}
 
 
+def test_a_line_that_a_kill_has_cut_does_not_take_the_next_one_along(tmp_path: Path) -> None:
+    revision.record(tmp_path, {("job", "1.4", "a" * 64)})
+    ledger = tmp_path / revision.LEDGER
+    ledger.write_text(ledger.read_text()[:20])
+    revision.record(tmp_path, {("job", "1.5", "b" * 64)})
+    assert revision.recorded(tmp_path / "baselines", tmp_path, "job", "1.5") == {"b" * 64}
+
+
 def test_accepted_baselines_count(tmp_path: Path) -> None:
     from gpuregress.foundation.records import Acceptance, MadeOf  # noqa: PLC0415 - as above
     from gpuregress.store import baselines  # noqa: PLC0415 - the writer of what is read here

@@ -32,6 +32,9 @@ extern "C" __global__ void ranks(unsigned* v) {
 }
 extern "C" __global__ void copy(int* to, const int* from) { to[threadIdx.x] = from[threadIdx.x]; }
 extern "C" __global__ void forever(volatile int* v) { while (v[0] == 0) v[1]++; }
+__device__ int* kept;
+extern "C" __global__ void allocate() { kept = (int*)malloc(4); }
+extern "C" __global__ void store(int n) { kept[0] = n; }
 __device__ int counter = 5;
 __global__ void count() { atomicAdd(&counter, 1); printf("counted %d\n", counter); }
 """
@@ -74,7 +77,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The PTX of the kernels."""
     path = tmp_path_factory.mktemp("kernels") / "kernels.cu"
     path.write_text(KERNELS, encoding="utf-8")
-    names = ("scale", "overrun", "race", "ranks", "copy", "forever", "count")
+    names = ("scale", "overrun", "race", "ranks", "copy", "forever", "count", "allocate", "store")
     return Path(programs.compile(Source(str(path), kernels=names, arch="sm_90")).ptx)
 
 
@@ -225,6 +228,21 @@ def test_findings_decide_the_exit_code(program: Program, body: str, checks: str,
     assert {incident["what"] for incident in program.incidents} == {what}
     if "THREADS" in body:  # What the program has copied there counts as written, and no more.
         assert program.run(body.replace("THREADS", "3"), "--check", checks).returncode == 0
+
+
+def test_what_checks_do_not_watch_is_noted_and_leaves_the_exit_code(program: Program) -> None:
+    body = """
+check(launch("allocate", 1))
+check(launch("store", 1, 7))
+check(launch("store", 1, 8))
+check(driver.cuCtxSynchronize())
+"""
+    done = program.run(body, "--check", "races")
+    assert done.returncode == 0, done.stderr
+    (note,) = program.incidents
+    assert (note["kind"], note["what"], note["kernel"]) == ("note", "unwatched", "store")
+    assert "store: races of memory from malloc are not watched" in done.stderr
+    assert program.run(body).stderr == ""
 
 
 def test_a_missing_function_decides_the_exit_code(program: Program) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpuregress.programs import stream_races
 from gpuregress.programs.stream_races import Clock, StreamRaces, Work
 from gpuregress.virtual_gpu.runtime.checks.shadow_memory import (
     PLAIN_READ,
@@ -47,6 +48,16 @@ def test_first_common_byte_of_granules_of_two_sizes() -> None:
     (conflict,) = races.add(_work(1, (0, 1), 1002, [PLAIN_READ] * 6, step=1))
     assert conflict.address == 1004
     assert list(races.add(_work(1, (0, 2), 1012, [PLAIN_WRITE]))) == []
+
+
+def test_it_says_that_the_oldest_work_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_races, "_MOST_BYTES", 5)
+    races = StreamRaces()
+    list(races.add(_work(0, (1, 0), 1000, [PLAIN_WRITE] * 3)))
+    whole = races.is_cut
+    list(races.add(_work(0, (2, 0), 2000, [PLAIN_WRITE] * 3)))
+    assert (whole, races.is_cut) == (False, True)
+    assert list(races.add(_work(1, (0, 1), 1000, [PLAIN_WRITE]))) == []
 
 
 def test_order_and_memory_that_is_freed() -> None:

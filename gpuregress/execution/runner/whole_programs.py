@@ -94,8 +94,13 @@ def run(
     try:
         with _ran(task, program, 1, settings.main_schedule, entering) as (folder, report):
             figures = read_figures(folder)
-            counted = InstrumentReports(instructions=figures.instructions, uncounted=figures.uncounted)
-            observed = replace(outcome.observations, refused=tuple(_refusals(report)), instruments=counted)
+            instruments = InstrumentReports(
+                instructions=figures.instructions,
+                uncounted=figures.uncounted,
+                exchanges=tuple(_notes(report, "exchange")),
+                unwatched=tuple(_notes(report, "unwatched")),
+            )
+            observed = replace(outcome.observations, refused=tuple(_refusals(report)), instruments=instruments)
             output = _read(folder / program_run.OUTPUT)
             outcome = replace(outcome, output=output, launches=figures.times, observations=observed)
             outcome = _failed(outcome, report, folder) or _dumped(outcome, task, program, folder)
@@ -248,6 +253,13 @@ def _refusals(report: ProgramReport) -> Iterator[str]:
     for incident in report.incidents:
         if incident.kind == "refused":
             yield f"{incident.what} refused: {incident.message}"
+
+
+def _notes(report: ProgramReport, what: str) -> Iterator[str]:
+    """What the checks noted that is no finding: `exchange` or `unwatched`."""
+    for incident in report.incidents:
+        if (incident.kind, incident.what) == ("note", what):
+            yield _message(incident)
 
 
 def _kind(incident: Incident) -> str:

@@ -68,7 +68,7 @@ def configurations(path: Path, function: str, arch: str) -> tuple[Configuration,
     parts: tuple[str | bytes, ...] = (_FORM, function, arch, files.structure, *names, *files.contents)
     packages = source_inputs.packages(files)
     shared = cache.digest(parts)  # for a host without Triton, or without the packages
-    own = cache.digest((*parts, json.dumps(packages))) if packages else shared
+    own = cache.digest((*parts, compiler.version("triton"), json.dumps(packages)))  # a list may ask for the version
     known = None
     if not files.unknown:
         known = cache.load(own) or _carried(shared, files)

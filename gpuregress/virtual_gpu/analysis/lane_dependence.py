@@ -269,6 +269,19 @@ def _is_fence(item: Statement) -> bool:
     return isinstance(item, Instruction) and item.opcode in ("membar", "fence") and "proxy" not in item.modifiers
 
 
+def _releases(item: Statement) -> bool:
+    """Whether a statement publishes what its thread did before, without a fence of its own.
+
+    PTX ISA manual, 8.7 "Release and Acquire Patterns"; 9.7.13.15.13 "mbarrier.arrive", which releases by default.
+    """
+    if not isinstance(item, Instruction):
+        return False
+    words = item.modifiers
+    if item.opcode == "mbarrier":
+        return "relaxed" not in words and ("arrive" in words or "arrive_drop" in words)
+    return item.opcode in ("st", "atom", "red") and ("release" in words or "acq_rel" in words)
+
+
 class _Search:
     def __init__(
         self,
@@ -397,6 +410,8 @@ class _Search:
         for index in self._flow.indices(number):
             if self._is_wait(index):
                 reaching = set()
+            if _releases(self._flow.statements[index]):
+                reaching = {(before, crossed, _Publication.TOLD) for before, crossed, _ in reaching}
             if _is_fence(self._flow.statements[index]):
                 reaching = {(before, crossed, max(told, _Publication.FENCED)) for before, crossed, told in reaching}
             if index not in self._accesses:

@@ -69,6 +69,17 @@ def test_new_only_leaves_what_differs(fake_shop: Workshop) -> None:
     assert revisions(fake_shop) == {"scale/n=100": "1.4", "scale/n=200": "1.5"}
 
 
+def test_new_only_leaves_what_was_accepted_since_the_run(fake_shop: Workshop) -> None:
+    fake_shop.call(*RUN)
+    assert fake_shop.call("accept").exit_code == 0
+    first = (fake_shop.root / "runs/latest").resolve().name
+    change(fake_shop)
+    fake_shop.call(*RUN)
+    assert fake_shop.call("accept", "--all").exit_code == 0
+    fake_shop.fails(5, "accept", "--run", first, "--new-only")
+    assert revisions(fake_shop) == {"scale/n=100": "1.5"}
+
+
 @pytest.mark.parametrize("arguments", [("--all", "scale"), ("--all", "--new-only")])
 def test_all_and_a_choice_exclude_each_other(fake_shop: Workshop, arguments: tuple[str, ...]) -> None:
     assert "--all accepts everything" in fake_shop.fails(2, "accept", *arguments)

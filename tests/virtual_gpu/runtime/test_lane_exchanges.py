@@ -77,6 +77,26 @@ extern "C" __global__ void lock_and_exchange(volatile int* y)
     box[threadIdx.x] = y[threadIdx.x];
     y[threadIdx.x] = box[threadIdx.x ^ 1];
 }
+#define HEAD(type) __shared__ int box[64]; __shared__ type state; \\
+    unsigned at = (unsigned)__cvta_generic_to_shared(&state), seen; unsigned long long token; \\
+    if (threadIdx.x == 0) { state = 0; BEGIN } \\
+    __syncthreads(); \\
+    box[threadIdx.x] = y[threadIdx.x];
+#define TAIL y[threadIdx.x + 64] = box[threadIdx.x ^ 1];
+#define ARRIVE(how) \\
+    asm volatile("mbarrier." how ".shared.b64 %0, [%1];" : "=l"(token) : "r"(at) : "memory"); \\
+    do asm volatile("{ .reg .pred p; mbarrier.test_wait.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" \\
+        : "=r"(seen) : "r"(at), "l"(token) : "memory"); while (!seen);
+#define COUNT(how) \\
+    asm volatile(how ".shared.add.u32 [%0], 1;" :: "r"(at) : "memory"); \\
+    do asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(seen) : "r"(at) : "memory"); while (seen < 64);
+#define BEGIN asm volatile("mbarrier.init.shared.b64 [%0], 64;" :: "r"(at) : "memory");
+extern "C" __global__ void arriving(int* y) { HEAD(unsigned long long) ARRIVE("arrive") TAIL }
+extern "C" __global__ void dropping(int* y) { HEAD(unsigned long long) ARRIVE("arrive_drop") TAIL }
+#undef BEGIN
+#define BEGIN
+extern "C" __global__ void releasing(int* y) { HEAD(unsigned) COUNT("red.release.cta") TAIL }
+extern "C" __global__ void relaxing(int* y) { HEAD(unsigned) COUNT("red.relaxed.cta") TAIL }
 """
 
 
@@ -121,6 +141,11 @@ def test_no_note_where_lanes_wait(program: Running) -> None:
 def test_no_note_for_another_warp(program: Running) -> None:
     assert not _note(program, "of_another_warp", np.full(64, 32))
     assert _note(program, "of_another_warp", np.full(64, 1))
+
+
+@pytest.mark.parametrize("kernel", ["arriving", "dropping", "releasing", "relaxing"])
+def test_no_note_where_a_lane_waits_for_what_another_one_releases(program: Running, kernel: str) -> None:
+    assert bool(_note(program, kernel, np.arange(64))) == (kernel == "relaxing")
 
 
 @pytest.mark.parametrize("kernel", ["inserted", "behind_a_lock"])
