@@ -28,7 +28,7 @@ from gpuregress.lab.drafts.trial import TriedJob
 from gpuregress.session import compilation, session
 from gpuregress.session.events import Event, Judged
 from gpuregress.store.project import Project
-from gpuregress.toolchain import programs
+from gpuregress.toolchain import include_scanner, programs
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.include_scanner import SUFFIXES
 
@@ -76,7 +76,7 @@ def new_command(
     project = context.find_or_begin_project(ctx)
     if function is not None and kernel is not None:
         raise UsageError("--kernel and --function are both given: leave one out")
-    with programs.keeping_unknown():
+    with programs.keeping_unknown(), include_scanner.reading_once():
         with compilation.keeping_compilers():
             build = _build_options(project, source, commands)
             if function is None:
