@@ -19,11 +19,7 @@ from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 
 _WHOLE_S = 15.0
-"""For drafting and all runs of the drafts, where that is enough."""
-_LEAST_RUNS_S = 8.0
-"""For all runs of the drafts, where drafting took long."""
-_SHARE_OF_DRAFTING = 2 / 3
-"""The time of all runs in that of drafting, which tells how slow the machine is."""
+"""For drafting and all runs of the drafts; the runs may take as long as drafting, which tells how slow a machine is."""
 MOST_BYTES = 2**30
 """Of a job's buffers in its first run."""
 _MOST_ROUNDS = 16
@@ -63,19 +59,19 @@ class RunLimits(Record):
 
 
 def run_limits(drafting_s: float) -> RunLimits:
-    """Set the limits of runs that begin now: `new` ends after 15 s, or later on a slow machine.
+    """Set the limits of runs that begin now: `new` ends after 15 s, or twice the time of drafting if that took longer.
 
     Args:
         drafting_s: what it took to write the drafts, seconds.
     """
-    all_s = float(round(max(_WHOLE_S - drafting_s, _LEAST_RUNS_S, _SHARE_OF_DRAFTING * drafting_s)))
+    all_s = float(round(max(_WHOLE_S - drafting_s, drafting_s)))
     start = time.monotonic()
     return RunLimits(
         all_s=all_s,
         case_s=max(1.0, float(round(all_s / 3))),
-        trial_s=max(0.5, all_s / 6),
+        trial_s=max(0.5, all_s / 9),
         until=start + all_s,
-        trials_until=start + all_s * 3 / 4,
+        trials_until=start + all_s * 0.6,
     )
 
 

@@ -113,8 +113,8 @@ def test_a_draft_that_does_not_end_is_told_with_what_to_do(shop: Workshop, monke
 
 
 def test_cases_without_a_turn_in_the_first_run_are_named(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_WHOLE_S", "_LEAST_RUNS_S", "_SHARE_OF_DRAFTING"):
-        monkeypatch.setattr(trial, name, 0.0)
+    limits = trial.RunLimits(all_s=0, case_s=1, trial_s=1, until=time.monotonic(), trials_until=time.monotonic())
+    monkeypatch.setattr(trial, "run_limits", lambda _drafting_s: limits)
     shop.write("app/prog.cu", PROGRAM)
     result = shop.call("new", str(shop.root / "app/prog.cu"), "--device", "cpu")
     assert result.exit_code == 0

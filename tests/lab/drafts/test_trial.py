@@ -198,3 +198,11 @@ def test_a_step_that_was_not_tried_to_its_end_is_taken_back(project: Project, mo
     monkeypatch.setattr(trial, "_run", lambda *_: replace(first, verdicts=(skipped,)))
     assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu", first=first) == []
     assert made.path.read_bytes() == before
+
+
+def test_the_runs_of_drafts_may_take_longer_where_drafting_did() -> None:
+    assert [trial.run_limits(drafting_s).all_s for drafting_s in (1, 9, 40)] == [14, 9, 40]
+    quick, slow = trial.run_limits(1), trial.run_limits(40)
+    assert quick.trial_s < quick.case_s < slow.case_s
+    assert quick.trial_s < slow.trial_s
+    assert quick.trials_until < quick.until
