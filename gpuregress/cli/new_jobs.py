@@ -23,13 +23,13 @@ from gpuregress.gpu.records import replace
 from gpuregress.lab.capture import capture
 from gpuregress.lab.capture.capture import Capture
 from gpuregress.lab.drafts import build_search, new, trial
+from gpuregress.lab.drafts.build_search import FoundBuild
 from gpuregress.lab.drafts.new import Draft
 from gpuregress.lab.drafts.trial import TriedJob
 from gpuregress.session import compilation, session
 from gpuregress.session.events import Event, Judged
 from gpuregress.store.project import Project
 from gpuregress.toolchain import include_scanner, programs
-from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.include_scanner import SUFFIXES
 
 _SHOWN = 10
@@ -78,9 +78,12 @@ def new_command(
         raise UsageError("--kernel and --function are both given: leave one out")
     with programs.keeping_unknown(), include_scanner.reading_once():
         with compilation.keeping_compilers():
-            build = _build_options(project, source, commands)
+            found = _build(project, source, commands)
+            build = found.options
             if function is None:
-                drafts = new.draft_kernels(project, source, kernel=kernel, target=output, build=build)
+                drafts = new.draft_kernels(
+                    project, source, kernel=kernel, target=output, build=build, whole=found.whole
+                )
             else:
                 drafts = new.draft_functions(project, source, function, target=output, build=build)
         for draft in drafts:
@@ -99,16 +102,16 @@ def new_command(
                 _try(project, written, device, time.monotonic() - start)
 
 
-def _build_options(project: Project, source: Path, commands: Path | None) -> BuildOptions:
+def _build(project: Project, source: Path, commands: Path | None) -> FoundBuild:
     """Find what the source is compiled with, and report where it comes from."""
     if source.suffix not in SUFFIXES or not source.is_file():
         if commands is not None and source.suffix == ".py":
             raise UsageError("--compile-commands is for CUDA C++, and the source is Python: leave it out")
-        return NO_OPTIONS
+        return FoundBuild()
     found = build_search.find(project, source, commands)
     for note in found.notes:
         console.say(note)
-    return found.options
+    return found
 
 
 def _say_written(draft: Draft) -> None:

@@ -72,6 +72,7 @@ _UNIT = f'#line 1 "{HARNESS_FILE}"\nextern "C" __device__ void {UNIT}() {{}}\n'
 The compiler makes the names of internal variables and functions (`static`, or of an unnamed namespace) unique by the
 first external symbol. Where there is none, as in a source of templates, it takes the path and the process's id.
 """
+_WITHOUT_WARNINGS = re.compile(r"^-(?:w$|-disable-warnings|-?diag-suppress)", re.MULTILINE)
 _MOST_ATTEMPTS = 7
 LATER_STANDARD = "c++20"
 _STANDARD = re.compile(r"-{1,2}std\b")
@@ -376,6 +377,10 @@ def _attempt(
         compile_once = functools.partial(compile_text, precompiled.rest, precompiled.directives, options_for_headers)
         attempt = _precompiled(source, path, precompiled, compile_once)
     attempt = attempt or compile_text()
+    if attempt.result is not None and _has_other_powers(source, contents, attempt.log):
+        defines = {**source.defines, virtual_headers.DOUBLE_POWERS: "1"}
+        again = _attempt(nvrtc, replace(source, defines=defines), unit, folders, signatures)
+        return again if again.result is not None else attempt
     if attempt.result is None and signatures is None and compiler_messages.OVERLOADED in attempt.log:
         declared: list[Declaration] = []
         for content in texts:
@@ -384,6 +389,23 @@ def _attempt(
         again = _attempt(nvrtc, source, unit, folders, known) if known else attempt
         return again if again.result is not None else attempt
     return attempt
+
+
+def _has_other_powers(source: Source, contents: Iterable[bytes], log: str) -> bool:
+    """Tell whether compiled code may have powers that nvcc computes otherwise; where warnings are off, by the texts.
+
+    Args:
+        source: what was compiled.
+        contents: of its files.
+        log: of the compilation.
+    """
+    if virtual_headers.DOUBLE_POWERS in source.defines:
+        return False
+    if virtual_headers.OTHER_POWER in log:
+        return True
+    if not _WITHOUT_WARNINGS.search("\n".join(source.options)) and not any(b"diag_suppress" in one for one in contents):
+        return False
+    return any(re.search(rb"\bpow\b", content) for content in contents)
 
 
 def _header_texts(files: SourceInputs, unit: TranslationUnit) -> Iterator[str]:

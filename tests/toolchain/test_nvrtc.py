@@ -50,6 +50,38 @@ def test_float_functions_stay_float_and_need_no_include(write: Write) -> None:
     assert "f64" not in _compile(write, f"#include <cmath>\n{text}", kernels=("k",)).ptx
 
 
+@pytest.mark.parametrize("call", ["pow(x[0], n)", "std::pow(x[0], n)", "fma(x[0], x[1], n)", "fma(n, n, x[0])"])
+@pytest.mark.parametrize("options", [(), ("-w",), ("-diag-suppress=1444",)])
+def test_numbers_of_several_types_are_promoted_as_by_nvcc(write: Write, call: str, options: tuple[str, ...]) -> None:
+    """nvcc 13.0 compiles all of them to functions of double, because GNU's <cmath> has templates for them."""
+    text = "__global__ void k(float* x, int n) { auto value = CALL; x[0] = value; x[1] = sizeof(value); }"
+    compiled = _compile(write, text.replace("CALL", call), kernels=("k",), options=options)
+    assert "cvt.rn.f64.s32" in compiled.ptx
+    assert re.search(r"0f41000000|\b1090519040\b", compiled.ptx, re.IGNORECASE)  # 8 bytes, as a float
+    assert not compiled.warnings
+
+
+def test_powers_of_a_double_are_those_of_its_function(write: Write) -> None:
+    text = "__global__ void k(double* x, int n) { x[0] = pow(x[0], n); }"
+    other = "__global__ void k(double* x, int n) { x[0] = pow(x[0], (double)n); }"
+    compiled, expected = (_compile(write, body, kernels=("k",)).ptx for body in (text, other))
+    assert re.sub(r"\s*\.loc.*", "", compiled).count(".f64") == re.sub(r"\s*\.loc.*", "", expected).count(".f64")
+
+
+def test_a_source_that_has_a_name_of_the_powers_keeps_nvrtcs_with_a_warning(write: Write) -> None:
+    text = "__device__ int gpuregress_pow; __global__ void k(float* x, int n) { x[0] = pow(x[0], n); }"
+    assert "nvcc computes this power in double" in _compile(write, text, kernels=("k",)).warnings
+
+
+def test_functions_of_whole_numbers_are_those_of_doubles(write: Write) -> None:
+    text = """
+    __global__ void k(double* x, long n) {
+      x[0] = ldexp(n, 2) + scalbn(n, 2) + lround(n) + ilogb(n) + isnan(n) + fma(n, n, n) + sqrt(n);
+    }
+    """
+    assert ".entry _Z1kPdl(" in _compile(write, text, kernels=("k",)).ptx
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "headers",

@@ -22,6 +22,7 @@ from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.drafts import kernel
 from gpuregress.lab.drafts.launch_facts import include_folders
+from gpuregress.lab.host_programs import program
 from gpuregress.session import compilation
 from gpuregress.store.project import Project
 from gpuregress.toolchain import compiler_messages, include_scanner, programs
@@ -32,10 +33,14 @@ from gpuregress.toolchain.functions import harness
 from gpuregress.toolchain.headers import header_search, host_headers, made_headers, virtual_headers
 from gpuregress.toolchain.host_code import reachability
 from gpuregress.toolchain.host_code.preprocessing import CxxText
+from gpuregress.toolchain.include_scanner import SUFFIXES
 
 _MOST_HEADERS = 40
 """Missing headers that are looked for, one after the other."""
+_OF_AMD = re.compile(r"(?:hip|hipcub|hipblas|rocprim|rocrand|rocthrust|rocblas)/")
 _MOST_NAMED = 6
+_MOST_INCLUDING = 3
+"""Files that include a source which does not compile by itself, and that are tried in its place."""
 _OF_LIBRARIES = re.compile(r"__CUDA|CUB_|THRUST_|CCCL_|_CCCL|_?LIBCUDACXX|NDEBUG")
 """Macros that CUDA's own headers read."""
 _CONDITIONS = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:def|ndef)?\b(.*)", re.MULTILINE)
@@ -62,11 +67,15 @@ class FoundBuild(Record):
         options: to compile with.
         notes: lines.
         missing_header: the name of a header that nothing gives, "" where all are there.
+        is_compiled: whether the source compiles with them.
+        whole: the file to compile instead, which includes the source and compiles; None: the source itself.
     """
 
     options: BuildOptions = NO_OPTIONS
     notes: tuple[str, ...] = ()
     missing_header: str = ""
+    is_compiled: bool = True
+    whole: Path | None = None
 
 
 def find(project: Project, source: Path, commands: Path | None = None) -> FoundBuild:
@@ -81,7 +90,22 @@ def find(project: Project, source: Path, commands: Path | None = None) -> FoundB
         UsageError: a database cannot be read; or the one of the command line has no entry for the source.
         Interrupted: the user asked to stop.
     """
-    source = source.absolute()
+    found = _found(project, source.absolute(), commands)
+    if found.is_compiled or found.missing_header:
+        return found
+    for including in program.includers(source.absolute())[:_MOST_INCLUDING]:
+        if including.suffix not in SUFFIXES:
+            continue
+        whole = _found(project, including, None)
+        if whole.is_compiled:
+            name = compiler_messages.shown(including)
+            note = f"{source.name} does not compile by itself: its jobs compile {name}, which includes it"
+            return replace(whole, notes=(note, *whole.notes), whole=including)
+    return found
+
+
+def _found(project: Project, source: Path, commands: Path | None) -> FoundBuild:
+    """Find the options of one file, whatever includes it."""
     options = NO_OPTIONS
     if commands is not None:
         options = CompileCommands(commands.absolute()).options_for(source)
@@ -121,10 +145,11 @@ class _Search:
     def found(self) -> FoundBuild:
         cuda_options = self._cuda_options()
         self._guessed.update(cuda_options)
-        if not self._compile() and cuda_options:
+        is_compiled = self._compile()
+        if not is_compiled and cuda_options:
             self._guessed.clear()
             self._missing = ""
-            self._compile()
+            is_compiled = self._compile()
         needed = self._needed()
         self._add_earlier_stand_ins(needed)
         notes: list[str] = []
@@ -170,7 +195,9 @@ class _Search:
         left_out = [f"{first_names(words)} ({reason})" for reason, words in self._left_out().items()]
         if left_out:
             notes.append(f"left out of {self._given.origin or 'the build files'}: {'; '.join(left_out)}")
-        return FoundBuild(replace(needed, origin="; ".join(origins)), tuple(notes), self._missing)
+        return FoundBuild(
+            replace(needed, origin="; ".join(origins)), tuple(notes), self._missing, is_compiled=is_compiled
+        )
 
     def _other_copies(self, header: str, folder: Path) -> list[str]:
         """List the other folders of the clone with a header of this name and other contents."""
@@ -220,6 +247,8 @@ class _Search:
 
     def _remedy(self, header: str) -> str:
         """Say where a header comes from, and what brings it."""
+        if _OF_AMD.match(header):
+            return "which is AMD's: this source is for HIP; name the one for CUDA that the project may have"
         given = "and name its folder with --compile-commands or in compile.include"
         made_from = header_search.origin_of(header, self._source.parent)
         if made_from is not None:

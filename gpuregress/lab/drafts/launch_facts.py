@@ -14,7 +14,7 @@ from gpuregress.lab.host_programs.objects import HostArray, SeenLaunch
 from gpuregress.lab.host_programs.program import HostFiles
 from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
 from gpuregress.lab.host_programs.scope import GUESS, Leaf
-from gpuregress.toolchain import layouts
+from gpuregress.toolchain import cxx_declarations, layouts
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.cxx_types import dtype_of_type
@@ -58,9 +58,15 @@ class HostProgram:
     Args:
         source: the file.
         build: the options to compile with; None: the folders above the files that hold their headers.
+        part: a file that the source includes, and whose kernels are taken; None: the source itself.
+        compiles_part: whether the part is compiled for its types, not the source.
     """
 
-    def __init__(self, source: Path, build: BuildOptions | None = None) -> None:
+    def __init__(
+        self, source: Path, build: BuildOptions | None = None, part: Path | None = None, *, compiles_part: bool = False
+    ) -> None:
+        self._part = part
+        self._compiled = part if part is not None and compiles_part else source
         self.types = KnownTypes()
         self._constants: dict[str, int] = {}
         self._assumed: dict[Leaf, int | float] = {}
@@ -71,7 +77,7 @@ class HostProgram:
         if self._assumed:
             self._run = self._interpreted()
         self._lower_guess()
-        self.types = self._known_types(source)
+        self.types = self._known_types(self._compiled)
         if self._constants or self._run.unsized & self.types.layouts.keys():
             self._run = self._interpreted()
             self._lower_guess()
@@ -84,6 +90,10 @@ class HostProgram:
     @property
     def kernels(self) -> tuple[Declaration, ...]:
         """The kernels of the source, and those of files that it includes where its host code launches them."""
+        if self._part is not None:
+            text = self._part.read_text(encoding="utf-8", errors="replace")
+            of_part = {(kernel.name, kernel.type_words) for kernel in cxx_declarations.declarations(text)}
+            return tuple(kernel for kernel in self.program.kernels if (kernel.name, kernel.type_words) in of_part)
         launched = {launch.kernel.rpartition("::")[2] for launch in self._run.launches}
         own = self.program.kernels[: self.program.own_kernels]
         included = self.program.kernels[self.program.own_kernels :]

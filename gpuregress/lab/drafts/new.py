@@ -78,6 +78,7 @@ def draft_kernels(
     kernel: str | None = None,
     target: Path | None = None,
     build: BuildOptions | None = None,
+    whole: Path | None = None,
 ) -> tuple[Draft, ...]:
     """Write a job for each kernel of a source, from the host code that launches it, or from its declaration.
 
@@ -89,6 +90,7 @@ def draft_kernels(
         kernel: the name of one of its kernels; None: each, or the first if there is a target.
         target: the job's file, in place of configs/SOURCE.yaml for one kernel and configs/KERNEL.yaml for several.
         build: the options to compile with.
+        whole: the file to compile, which includes the source; None: the source itself.
 
     Raises:
         UsageError: no such source or kernel, or the files of all jobs are already there.
@@ -102,7 +104,9 @@ def draft_kernels(
         )
     if source.suffix == ".py":
         return (_draft_python(project, source, text, kernel, target),)
-    host, problem = _host_program(source, build)
+    host, problem = _host_program(source, build, whole)
+    if host is not None and whole is None:
+        host = _with_launches_of_includers(source, host)
     options = build or NO_OPTIONS
     if host is not None:
         options = host.build
@@ -137,12 +141,14 @@ def draft_kernels(
         if path.exists():
             drafts.append(Draft(path, str(declaration), others, function_names, is_kept=True))
         else:
-            drafts.append(_draft_kernel(source, host, declaration, path, others, function_names, options))
+            drafts.append(_draft_kernel(whole or source, host, declaration, path, others, function_names, options))
     if host is not None and kernel is None and target is None:
-        drafts += _draft_chains(project, source, host, drafts)
+        drafts += _draft_chains(project, whole or source, host, drafts)
     written = _written(project, source, drafts)
     needed = (problem,) if problem else ()
-    hint = "" if any(draft.is_launched or draft.is_kept for draft in written) else _including_hint(source)
+    hint = ""
+    if whole is None and not any(draft.is_launched or draft.is_kept for draft in written):
+        hint = _including_hint(source)
     if hint:
         needed = (*needed, hint)
     return tuple(draft if draft.is_kept else replace(draft, needed=(*needed, *draft.needed)) for draft in written)
@@ -190,6 +196,22 @@ def refusal_lines(drafts: Sequence[Draft], where: str = "") -> list[str]:
         if draft.refusal:
             kernels.setdefault(draft.refusal, []).append(draft.kernel)
     return [f"{first_names(names)}{where}: no job is written: {reason}" for reason, names in kernels.items()]
+
+
+def _with_launches_of_includers(source: Path, host: HostProgram) -> HostProgram:
+    """Read the host code of a file that includes a source which launches none of its kernels, if that one does."""
+    if not host.kernels or any(host.facts(kernel) is not None for kernel in host.kernels):
+        return host
+    for including in program.includers(source.absolute())[:_MOST_NAMED]:
+        try:
+            if b"<<<" not in storage.read_bytes(including):
+                continue
+            around = HostProgram(including, host.build, source.absolute(), compiles_part=True)
+        except Exception:  # noqa: BLE001, S112 - C++ of any form must not end the command
+            continue
+        if any(around.facts(kernel) is not None for kernel in around.kernels):
+            return around
+    return host
 
 
 def _including_hint(source: Path) -> str:
@@ -322,14 +344,14 @@ def _job_path(project: Project, name: str) -> Path:
     return project.configs / f"{safe}.yaml"
 
 
-def _host_program(source: Path, build: BuildOptions | None) -> tuple[HostProgram | None, str]:
+def _host_program(source: Path, build: BuildOptions | None, whole: Path | None) -> tuple[HostProgram | None, str]:
     """Read the host code of a source.
 
     Returns:
         None and the reason where that fails: a draft from the declaration is still of use.
     """
     try:
-        return HostProgram(source, build), ""
+        return HostProgram(whole or source, build, None if whole is None else source), ""
     except Exception as error:  # noqa: BLE001 - C++ of any form must not end the command; the reason is shown
         what = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
         return None, f"all that the host code gives: it could not be read ({what}); this is from the declaration alone"

@@ -21,7 +21,8 @@ from gpuregress.toolchain.cxx_declarations import WORD
 from gpuregress.toolchain.cxx_types import dtype_of_type
 from gpuregress.toolchain.layouts import DataMember
 
-_QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|typename)\b|[*&]")
+_QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|restrict|struct|enum|typename)\b|(?<=\*)\s*[A-Za-z_]\w*|[*&]")
+"""A word after `*` is a macro for a qualifier."""
 _ASKED_TYPE = re.compile(r"gpuregress_layout::plain<(.+?)>::type")
 """A type in an error of the question."""
 _UNDEFINED = re.compile(r'^gpuregress_call.*: error: identifier "(\w+)" is undefined', re.MULTILINE)

@@ -192,10 +192,10 @@ def includers(source: Path) -> tuple[Path, ...]:
 def _sources_in(folder: Path) -> list[Path]:
     """List the sources in a folder; those of a large folder are not all looked at."""
     try:
-        beside = sorted(folder.iterdir())
+        beside = sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES)
     except OSError:
         return []
-    return [path for path in beside[:_MOST_BESIDE] if path.suffix in _SUFFIXES and path.is_file()]
+    return [path for path in beside[:_MOST_BESIDE] if path.is_file()]
 
 
 def _begin_of(path: Path) -> str:

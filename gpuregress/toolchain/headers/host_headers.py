@@ -89,15 +89,14 @@ _CUDA_PREFIXES = (
     "cudnn_",
     "cudnn",
     "npp",
-    "cusolver",
     "cupti_",
     "cub/device/",
     "cub/host/",
     "cub/agent/",
     "cutlass_",
 )
-_OF_KERNELS = re.compile(r"opencv2/(?:.*/)?(?:cuda/|cudev\b|cuda_types\b)")
-"""Headers for device code in a folder of a library that is the host's otherwise."""
+_OF_KERNELS = re.compile(r"opencv2/(?:.*/)?(?:cuda/|cudev\b|cuda_types\b)|cu(?:blas|fft|solver)dx[._]")
+"""Headers for device code that are named as those of a library of the host."""
 _TORCH = ("torch/", "ATen/", "c10/", "THC/", "TH/", "caffe2/")
 _TORCH_TEXTS = Path(__file__).parent.parent / "data"
 
@@ -500,12 +499,12 @@ def _shim(name: str) -> str | None:
         return _DIRECTX
     if plain == "unistd.h":
         return f"{_STD}#define _POSIX_VERSION 200809L\n"
+    if _OF_KERNELS.match(plain):
+        return None
     if plain.startswith("cufft"):
         return f"{_STD}{_CUFFT}"
     if plain.startswith(("cublas", "cusparse", "cusolver", "cudnn")):
         return f"{_STD}#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuComplex.h>\n"
-    if _OF_KERNELS.match(plain):
-        return None
     if plain in _names() or first in _names() or plain.startswith(_CUDA_PREFIXES) or is_host_library(plain):
         return _STD
     return None

@@ -130,10 +130,18 @@ _UNARY = """
 acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 fabs floor lgamma log log10 log1p log2 logb
 nearbyint rint round sin sinh sqrt tan tanh tgamma trunc
 """
+_TO_INTEGER = "ilogb isfinite isinf isnan llrint llround lrint lround signbit"
 _BINARY = "atan2 copysign fdim fmax fmin fmod hypot nextafter pow remainder"
 
-# GNU's <cmath> has templates for arguments of other types, which nvcc takes: a whole number becomes a double, and two
-# numbers become what their sum is. NVRTC has no functions but for equal types, so that `sqrt(2)` is ambiguous.
+DOUBLE_POWERS = "GPUREGRESS_DOUBLE_POWERS"
+"""The macro with which powers of whole exponents are those of GNU's <cmath>."""
+
+OTHER_POWER = "nvcc computes this power in double, NVRTC by products: write pow(x, (double)n)"
+"""What the compiler warns of where a source calls a function of NVRTC that GNU's <cmath> hides from nvcc."""
+
+# GNU's <cmath> has templates for arguments of other types, which nvcc takes: a whole number becomes a double, and
+# several numbers become what their sum is. NVRTC has few functions but for equal types, so that `sqrt(2)` is ambiguous.
+# It has pow(float, int) and pow(double, int), too, which no template comes before: a macro gives `pow` another name.
 _PROMOTIONS = f"""\
 namespace gpuregress_math {{
 template <class T> struct whole {{}};
@@ -149,16 +157,34 @@ GPUREGRESS_WHOLE(long) GPUREGRESS_WHOLE(unsigned long) GPUREGRESS_WHOLE(long lon
 template <class T> using number_t = typename number<T>::type;
 }}
 #define GPUREGRESS_UNARY(f) \\
-  template <class T> static __inline__ __host__ __device__ typename gpuregress_math::whole<T>::type f(T x) {{ \\
-    return f(static_cast<double>(x)); \\
-  }}
+  template <class T, class R = typename gpuregress_math::whole<T>::type> \\
+  static __inline__ __host__ __device__ auto f(T x) -> decltype(f(R())) {{ return f(static_cast<R>(x)); }}
 #define GPUREGRESS_BINARY(f) \\
   template <class T, class U, class R = decltype(gpuregress_math::number_t<T>() + gpuregress_math::number_t<U>())> \\
   static __inline__ __host__ __device__ R f(T x, U y) {{ return f(static_cast<R>(x), static_cast<R>(y)); }}
-{" ".join(f"GPUREGRESS_UNARY({name})" for name in _UNARY.split())}
+#define GPUREGRESS_SCALING(f, E) \\
+  template <class T, class R = typename gpuregress_math::whole<T>::type> \\
+  static __inline__ __host__ __device__ R f(T x, E y) {{ return f(static_cast<R>(x), y); }}
+{" ".join(f"GPUREGRESS_UNARY({name})" for name in f"{_UNARY} {_TO_INTEGER}".split())}
 {" ".join(f"GPUREGRESS_BINARY({name})" for name in _BINARY.split())}
+GPUREGRESS_SCALING(ldexp, int) GPUREGRESS_SCALING(scalbn, int) GPUREGRESS_SCALING(scalbln, long)
+template <class T, class U, class V, class R =
+  decltype(gpuregress_math::number_t<T>() + gpuregress_math::number_t<U>() + gpuregress_math::number_t<V>())>
+static __inline__ __host__ __device__ R fma(T x, U y, V z) {{
+  return fma(static_cast<R>(x), static_cast<R>(y), static_cast<R>(z));
+}}
+#ifdef {DOUBLE_POWERS}
+static __inline__ __host__ __device__ float gpuregress_pow(float x, float y) {{ return pow(x, y); }}
+static __inline__ __host__ __device__ double gpuregress_pow(double x, double y) {{ return pow(x, y); }}
+GPUREGRESS_BINARY(gpuregress_pow)
+#define pow gpuregress_pow
+#else
+__attribute__((deprecated("{OTHER_POWER}"))) __host__ __device__ float pow(const float x, const int y);
+__attribute__((deprecated("{OTHER_POWER}"))) __host__ __device__ double pow(const double x, const int y);
+#endif
 #undef GPUREGRESS_UNARY
 #undef GPUREGRESS_BINARY
+#undef GPUREGRESS_SCALING
 """
 
 _PRELUDE_TEXT = f"{_MATH}{_PROMOTIONS}{_SYSTEM_TYPES}{_DEPENDENT_LAUNCHES}{_FAILED_ASSERTION}{_SYSTEM}{_LIBRARY_LIMIT}"

@@ -52,6 +52,9 @@ _ODD_ARGUMENT = re.compile(
 )
 """A type, as in `INSTANTIATE(float, 3)` and `DEPRECATED(int f(void), "hint");`, an operator, as in
 `COMPARE(less, <);`, or names without a comma between them, as in `FOR_EACH(DEFINE, INTEGERS FLOATS);`."""
+_FUNCTION_BODY = re.compile(r"\)\s*(?:(?:const|noexcept|override|final)\s*)*\{")
+_PLAIN_ARGUMENTS = re.compile(r"[\w\s,:]*")
+_MOST_SPACES = 1000
 _CLASS_NAME = "gpuregress_class"
 _CONCATENATION = re.compile(r"\s*##\s*|#(?=\s*\w)")
 _CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
@@ -118,9 +121,9 @@ def views(text: CxxText, macros: Macros) -> tuple[View, ...]:
 def _without_odd_arguments(parsed: str, bare: str, macros: Macros) -> str:
     """Put a name in place of the arguments of each macro's call that is a declaration of its own.
 
-    The grammar misreads types and operators there, and all that follows. It also misreads what follows a call that ends
-    a namespace without a semicolon: there a semicolon takes the place of the bracket. Device code stays as it is, since
-    its mutants are made by the tree.
+    The grammar misreads types and operators there, and all that follows. It also misreads what follows a call without a
+    semicolon that ends a namespace or makes a whole declaration: there a semicolon takes the place of the bracket.
+    Device code stays as it is, since its mutants are made by the tree.
     """
     device: tuple[tuple[int, int], ...] | None = None
     pieces: list[str] = []
@@ -132,15 +135,24 @@ def _without_odd_arguments(parsed: str, bare: str, macros: Macros) -> str:
         first = call.end()
         close = _closing_bracket(parsed, first)
         rest = _END_OF_CALL.match(parsed, close)
-        is_last = rest is not None and not rest["semicolon"] and parsed[rest.end() :].lstrip().startswith("}")
-        if rest is None or not (is_last or _ODD_ARGUMENT.search(parsed[first:close])):
+        if rest is None:
+            continue
+        following = parsed[rest.end() : rest.end() + _MOST_SPACES].lstrip()
+        makes_whole = all(body.endswith((";", "}")) for body in bodies) and not following.startswith(("{", ":"))
+        is_bare = not rest["semicolon"] and (following.startswith("}") or makes_whole)
+        if not (is_bare or _ODD_ARGUMENT.search(parsed[first:close])):
             continue
         if device is None:
             device = device_spans(bare, macros)
-        is_whole = is_last or bool(rest["semicolon"]) or any(body.endswith((";", "}")) for body in bodies)
-        if is_whole and not any(start <= call.start("name") < end for start, end in device):
-            if is_last:
-                pieces += [parsed[last : first - 1], re.sub(r"[^\n]", " ", parsed[first - 1 : close]), ";"]
+        is_whole = is_bare or bool(rest["semicolon"]) or any(body.endswith((";", "}")) for body in bodies)
+        begin = call.start("name")
+        if is_bare and _PLAIN_ARGUMENTS.fullmatch(parsed, first, close):
+            begin -= 1  # nothing to mutate: it may be device code itself
+        if is_whole and not any(start <= begin < end for start, end in device):
+            if is_bare:
+                spaces = re.sub(r"[^\n]", " ", parsed[first:close])
+                call_without_arguments = f"({spaces[:-1]});" if spaces.endswith(" ") else f" {spaces};"
+                pieces += [parsed[last : first - 1], call_without_arguments]
                 last = close + 1
             else:
                 pieces += [parsed[last:first], "T", re.sub(r"[^\n]", " ", parsed[first + 1 : close])]
@@ -148,11 +160,44 @@ def _without_odd_arguments(parsed: str, bare: str, macros: Macros) -> str:
     return "".join((*pieces, parsed[last:]))
 
 
-def _closing_bracket(text: str, start: int) -> int:
+def _without_misread_bodies(parsed: str, tree: Node, device: Sequence[tuple[int, int]]) -> str:
+    """Empty the bodies of host functions where the grammar finds no declaration, as after `if (n(a) < m()) b[c] = 1;`.
+
+    Args:
+        parsed: what the grammar reads.
+        tree: of it.
+        device: spans of device code, which stays as it is.
+    """
+    pieces: list[str] = []
+    last = 0
+    for error in _errors_in_scope(tree):
+        at = error.start_byte
+        while True:
+            body = _FUNCTION_BODY.search(parsed, max(at, last), error.end_byte)
+            if body is None:
+                break
+            at = _closing_bracket(parsed, body.end(), "{}")
+            is_device = any(start < body.end() <= end for start, end in device)
+            if not is_device and at < len(parsed):
+                pieces += [parsed[last : body.end()], re.sub(r"[^\n]", " ", parsed[body.end() : at])]
+                last = at
+    return "".join((*pieces, parsed[last:]))
+
+
+def _errors_in_scope(node: Node) -> Iterator[Node]:
+    """List the nodes of errors in a namespace, the first ones first."""
+    for child in node.named_children:
+        if child.type == "ERROR":
+            yield child
+        elif child.type in (*_CONTAINERS, "namespace_definition", "linkage_specification") and child.has_error:
+            yield from _errors_in_scope(child)
+
+
+def _closing_bracket(text: str, start: int, pair: str = "()") -> int:
     """The offset of the bracket that closes the one before an offset; the text's length if none does."""
     depth = 1
-    for bracket in re.compile(r"[()]").finditer(text, start):
-        depth += 1 if bracket[0] == "(" else -1
+    for bracket in re.compile(f"[{pair}]").finditer(text, start):
+        depth += 1 if bracket[0] == pair[0] else -1
         if depth == 0:
             return bracket.start()
     return len(text)
@@ -163,9 +208,13 @@ def _view(code: str, macros: Macros) -> View:
     plain = macros.without_specifiers(bare)
     parsed = _ARGUMENTS.sub(lambda match: " " * len(match[0]), macros.without_brackets(plain))
     parsed = _without_odd_arguments(parsed, bare, macros)
-    tree = grammar.root(parsed)
-    reader = _Reader(bare, plain, macros.annotations)
     device = device_spans(bare, macros)
+    tree = grammar.root(parsed)
+    readable = _without_misread_bodies(parsed, tree, device)
+    if readable != parsed:
+        parsed = readable
+        tree = grammar.root(parsed)
+    reader = _Reader(bare, plain, macros.annotations)
     declared = _with_whole_bodies(list(reader.below(tree)), bare, macros)
     declared = _with_misread_classes(declared, bare, device, macros)
     return View(

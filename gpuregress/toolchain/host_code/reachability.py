@@ -39,8 +39,10 @@ _KERNEL = re.compile(r"\b__global__\b")
 _EMPTY = re.compile(r"\{\s*\}\s*;?")
 """A body with which a constructor is one that nvcc allows for variables in the device's memory."""
 _SPECIAL = re.compile(r"~|\boperator\b")
-_STATIC = re.compile(r"(?:inline\s+)?static\b")
+_STATIC = re.compile(r"\bstatic\b")
 _PARENTHESIS = re.compile(r"[()]")
+_HOST_BODY = "{ __trap(); }"
+"""The body of a virtual function of the host, which no device code may call, where its own does not compile."""
 _HOST_TYPE = "gpuregress_host_type"
 """Parameter of a constructor whose own parameters are the host's: without one, the class might be an aggregate."""
 _FRIEND = re.compile(r"\bfriend\b")
@@ -283,14 +285,17 @@ class _Selection:
         for member in declared.members:
             if member.kind == "class":
                 self._edit_members(file, member, code, changes)
-            is_call = member.kind == "macro" and all(map(self._expands_to_functions, member.names))
-            if _is_static_variable(member) or is_call:
+            is_call = member.kind == "macro" and not member.is_device
+            if _is_static_variable(member) or (is_call and all(map(self._expands_to_functions, member.names))):
                 changes.removed.append((member.start, member.end))
             if not is_host_member(member):
                 continue
             is_dropped = (file, member.start) in self._dropped
             if self._is_annotated(member) and not is_dropped:
                 changes.annotated.append(member.specifiers)
+                if (file, member.head_end) in self._dropped:
+                    changes.removed.append((member.head_end, member.end))
+                    changes.inserted.append((member.head_end, _HOST_BODY))
                 continue
             if not is_dropped and self._stays(member, declared):
                 changes.declare(member, code)
@@ -315,6 +320,16 @@ class _Selection:
         return not (words & self._types) - self.reached and ("std" not in words or "std" in self.reached)
 
 
+def parts_to_drop(member: Declared) -> tuple[int, ...]:
+    """Return the offsets of what can go of a host member: of a virtual function first its body, then all of it.
+
+    Without the function, a class that overrides it would be abstract.
+    """
+    if member.is_body and _VIRTUAL.search(member.head) is not None:
+        return member.head_end, member.start
+    return (member.start,)
+
+
 def is_host_member(member: Declared) -> bool:
     """Tell whether a member of a class is a function without an annotation, and no defaulted one."""
     if member.is_device or member.kind not in ("function", "prototype"):
@@ -329,7 +344,10 @@ def is_host_member(member: Declared) -> bool:
 def _is_static_variable(member: Declared) -> bool:
     if member.kind != "variable" or member.is_device:
         return False
-    return _STATIC.match(member.head) is not None and _CONSTANT.search(member.head) is None
+    if _STATIC.search(member.head) is None or _CONSTEXPR.search(member.head) is not None:
+        return False
+    after_pointer = member.head.partition("=")[0].rpartition("*")[2]  # `static const char* name;` is no constant
+    return _CONSTANT.search(after_pointer) is None
 
 
 def _is_device(declared: Declared) -> bool:

@@ -27,6 +27,7 @@ _MOST_PARSED = 256
 """Files whose trees are kept."""
 
 _ALONE = re.compile(r"^[ \t]*(?P<name>[A-Za-z_]\w*)[ \t]*\([^;{}\n]*\)[ \t]*$", re.MULTILINE)
+_TYPE = re.compile(r"\b(?:class|enum|struct|union)\b[^;{}]*\{")
 _NAME = re.compile(r'(\s*)(?:"([^"\n]*)"|<([^>\n]*)>)')
 
 
@@ -163,7 +164,8 @@ class UnitBuilder:
         """Let go of declarations that are no device code and in which the compiler found errors.
 
         Many headers are parsed only now, and a library that seemed not to be used is there from now on. Where nothing
-        can go, the macros in the line of an error are expanded: one may make kernels and functions of the host.
+        can go, the macros in the line of an error are expanded: one may make kernels and functions of the host. One
+        that makes a type and functions is expanded wherever it is called, because device code may need the type.
 
         Args:
             errors: files and lines.
@@ -180,6 +182,7 @@ class UnitBuilder:
             self._leave_fragments()
             return True
         wrong: set[tuple[int, int]] = set()
+        making: set[str] = set()
         lines: dict[int, set[int]] = {}
         for file, line in errors:
             resolved = file.resolve()  # a directive may lead to `include/../a.h`, and the compiler is given `a.h`
@@ -190,15 +193,32 @@ class UnitBuilder:
                 for view in self._views[number]:
                     for declared in view.declarations:
                         starts += self._host_code(number, declared, view, line)
+                        if self._makes_type(declared) and _is_in(declared, view, line):
+                            making.update(declared.names)
                 wrong.update((number, start) for start in starts)
                 if not starts:
                     lines.setdefault(number, set()).add(line)
+        for number, line in self._calls_of(making):
+            lines.setdefault(number, set()).add(line)
         new = wrong - self._dropped
         self._dropped |= new
         expanded = [self._expand_macros(number, lines[number]) for number in lines]
         if not (new or may_lack or any(expanded)):
             expanded = [self._expand_macros(number, self._lines_of_calls(number)) for number in lines]
         return bool(new) or may_lack or any(expanded)
+
+    def _makes_type(self, declared: Declared) -> bool:
+        """Tell whether a macro's call makes a type, and more that may be the host's; one definition is known."""
+        definitions = self._macros.named.get(declared.names[0], ()) if declared.kind == "macro" else ()
+        return len(set(definitions)) == 1 and _TYPE.search(definitions[0].body) is not None
+
+    def _calls_of(self, names: Collection[str]) -> Iterator[tuple[int, int]]:
+        """List the files and lines in which macros are called at namespace scope."""
+        for number, views in enumerate(self._views if names else ()):
+            for view in views:
+                for declared in view.declarations:
+                    if declared.kind == "macro" and not set(names).isdisjoint(declared.names):
+                        yield number, view.code.count("\n", 0, declared.start) + 1
 
     def _lines_of_calls(self, number: int) -> set[int]:
         """The lines of a file in which a macro's call stands alone: the grammar may misread what follows it."""
@@ -225,10 +245,13 @@ class UnitBuilder:
 
     def _host_code(self, number: int, declared: Declared, view: View, line: int) -> list[int]:
         """The offsets of what can go of a declaration in a line: its host members first, then all of it."""
-        if not _is_in(declared, view, line):
+        if not _is_in(declared, view, line) or self._makes_type(declared):
             return []
-        members = [member.start for member in _host_members(declared) if _is_in(member, view, line)]
-        starts = [start for start in members if (number, start) not in self._dropped]
+        starts: list[int] = []
+        for member in _host_members(declared):
+            if _is_in(member, view, line):
+                parts = [part for part in reachability.parts_to_drop(member) if (number, part) not in self._dropped]
+                starts += parts[:1]
         if not starts and (_can_go(declared) or _has_wrong_base(declared, view, line)):
             starts.append(declared.start)
         return starts

@@ -562,4 +562,4 @@ def symbol_value(emitter: Services, symbol: Symbol) -> ir.Value:
     if name in unit.functions:
         unit.device_function(name)
         return i64(unit.function_address(name))
-    raise unsupported(emitter.current(), f"the address of {name} is not known")
+    raise unsupported(emitter.current(), f"{name} is defined in no file that is compiled")

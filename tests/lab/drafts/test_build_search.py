@@ -8,7 +8,7 @@ import pytest
 from gpuregress.execution.workers.compiler_pool import CompilerPool
 from gpuregress.foundation.errors import UsageError
 from gpuregress.foundation.records import Source
-from gpuregress.lab.drafts import build_search
+from gpuregress.lab.drafts import build_search, new
 from gpuregress.lab.drafts.build_search import FoundBuild
 from gpuregress.store.project import Project
 from gpuregress.toolchain import include_scanner
@@ -167,6 +167,12 @@ def test_the_headers_of_a_later_stand_in_are_found(tmp_path: Path) -> None:
     assert build.options.include == (tmp_path / "configs/stand_ins", tmp_path / "deep")
 
 
+def test_a_source_for_hip_is_told_so(tmp_path: Path) -> None:
+    build = found(tmp_path, f"#include <hip/hip_runtime.h>\nhipStream_t stream;\n{KERNEL}", {})
+    assert build.missing_header == "hip/hip_runtime.h"
+    assert build.notes[0].startswith("NEEDED: hip/hip_runtime.h, which is AMD's: this source is for HIP; name the one")
+
+
 def test_a_header_that_kernels_need_has_no_stand_in(tmp_path: Path) -> None:
     build = found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", {".gitmodules": MODULES})
     assert (build.options.include, build.missing_header) == ((), "lib/a.h")
@@ -240,6 +246,24 @@ def test_a_macro_that_turns_cuda_on_is_defined_where_the_source_compiles_with_it
     assert found(tmp_path, text.format("USE_CUDA", "N 1\n#include <gone.h>"), {}).options.defines == {"USE_CUDA": ""}
     broken = text.format("USE_CUDA", "N 1\n__device__ Gone gone;\n") + text.replace("k(", "f(").format("B", "C")
     assert found(tmp_path, broken, {}).options.defines == {}
+
+
+def test_a_part_of_another_source_is_compiled_through_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUREGRESS_CACHE", str(tmp_path / "cache"))
+    headers = {f"src/{number}.h": "" for number in range(200)}
+    whole = '#include "n.h"\n__global__ void other(int *x) { *x = 2; }\n#include "k.cu"\n'
+    sources = {"src/whole.cu": whole, "src/broken.cu": '#include "k.cu"\n', "inc/n.h": "#define N 1"}
+    build = found(tmp_path, KERNEL, {**headers, **sources})
+    assert (build.is_compiled, build.whole, build.options.include) == (
+        True,
+        tmp_path / "src/whole.cu",
+        (tmp_path / "inc",),
+    )
+    assert build.notes[0] == "k.cu does not compile by itself: its jobs compile src/whole.cu, which includes it"
+    project = Project(tmp_path, tmp_path / "configs", tmp_path / "baselines", tmp_path / "runs")
+    (draft,) = new.draft_kernels(project, tmp_path / "src/k.cu", build=build.options, whole=build.whole)
+    assert draft.kernel == "k"
+    assert "source: ../src/whole.cu\n" in draft.path.read_text()
 
 
 def test_a_later_standard_is_taken_where_it_helps(tmp_path: Path) -> None:

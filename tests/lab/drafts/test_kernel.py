@@ -37,6 +37,15 @@ def test_names_of_counts_are_extents(
     assert (name in job["parameters"]) == is_extent
 
 
+def test_a_macro_after_the_pointer_is_a_qualifier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
+    text = "__global__ void k(double *RESTRICT const y, const short * RESTRICT x) {}"
+    (tmp_path / "a.cu").write_text(text)
+    (declared,) = cxx_declarations.declarations(text)
+    job = yaml.safe_load("\n".join(kernel.KernelDraft(declared, tmp_path / "a.cu", tmp_path / "a.yaml").lines(())))
+    assert (job["buffers"]["y"]["dtype"], job["buffers"]["x"]["dtype"]) == ("float64", "int16")
+
+
 @pytest.mark.parametrize(("dtype", "fill"), [("bool", "choice"), ("uint8", "integers"), ("float64", "normal")])
 def test_the_fill_of_an_input(dtype: str, fill: str) -> None:
     assert fill in kernel.default_fill(dtype)

@@ -261,13 +261,23 @@ def test_a_folder_is_refused_with_the_files_in_it(project: Project) -> None:
 def test_a_part_of_another_file_names_that_file(project: Project) -> None:
     part, whole = project.root / "part.cuh", project.root / "whole.cu"
     part.write_text("__global__ void inner(float *x) { x[threadIdx.x] = 1; }\n")
-    whole.write_text('#include "part.cuh"\nint main() { float *x; cudaMalloc(&x, 400); inner<<<1, 100>>>(x); }\n')
+    whole.write_text('#include "part.cuh"\nint main() { float *x; cudaMalloc(&x, 400); start(inner, x); }\n')
     (made,) = new.draft_kernels(project, part)
     hint = f"the launches: part.cuh is included by {whole}; `gpuregress new` of that file reads them"
     assert made.needed == (hint, NO_LAUNCH)
     assert f"# NEEDED: {NO_LAUNCH}." in made.path.read_text()
-    (launched,) = new.draft_kernels(project, whole)
-    assert (launched.is_launched, launched.needed) == (True, ())
+
+
+def test_a_part_of_another_file_has_the_launches_of_that_file(project: Project) -> None:
+    part, whole = project.root / "part.cu", project.root / "whole.cu"
+    part.write_text("struct Box { float a, b; };\n__global__ void inner(Box *x) { x[threadIdx.x].a = 1; }\n")
+    host = "int main() { Box *x; cudaMalloc(&x, 100 * sizeof(Box)); inner<<<1, 100>>>(x); other<<<1, 2>>>(x); }\n"
+    whole.write_text(f'#include "part.cu"\n__global__ void other(Box *x) {{ *x = {{}}; }}\n{host}')
+    (made,) = new.draft_kernels(project, part)
+    assert (made.kernel, made.is_launched, made.needed) == ("inner", True, ())
+    text = made.path.read_text()
+    assert "source: ../part.cu\n" in text
+    assert "block: [100]" in text
 
 
 def test_a_template_that_nothing_launches_has_guessed_arguments(project: Project) -> None:

@@ -30,10 +30,11 @@ def test_host_only_headers_are_known(name: str) -> None:
 
 
 _OPENCV = ["opencv2/core/cuda/common.hpp", "opencv2/cudev.hpp", "opencv2/cudev/ptr2d/gpumat.hpp"]
+_MATH_DX = ["cublasdx.hpp", "cufftdx.hpp", "cusolverdx.hpp", "cusolverdx_io.hpp"]
 
 
 @pytest.mark.parametrize(
-    "name", ["config.h", "cuda_fp16.h", "cub/block/block_reduce.cuh", "thrust/tuple.h", "mma.h", *_OPENCV]
+    "name", ["config.h", "cuda_fp16.h", "cub/block/block_reduce.cuh", "thrust/tuple.h", "mma.h", *_OPENCV, *_MATH_DX]
 )
 def test_headers_that_device_code_may_need_are_not(name: str) -> None:
     assert not host_headers.shims([name])

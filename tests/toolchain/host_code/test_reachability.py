@@ -25,6 +25,17 @@ def test_functions_and_variables_of_the_host_go() -> None:
     assert kept(f"{host} __global__ void k() {{}}") == "__global__ void k() {}"
 
 
+def test_functions_of_the_host_go_after_what_the_grammar_misreads() -> None:
+    text = """\
+inline int size() { return 2; }
+inline bool is_on(const int *v, int i) { return(unsigned(i)<size()&&v[i].on); }
+inline void turn(int *v, int i) { if(unsigned(i)<size())v[i].on=1; }
+inline void all(int *v) { for(unsigned c=0;c<2;c++)v[c].on=1; }
+"""
+    kernel = "__global__ void k(int* y) { if(unsigned(y[0])<2)y[0]=1; }"
+    assert kept(f"{text}{kernel}") == kernel
+
+
 def test_what_device_code_names_stays_directly_or_through_another() -> None:
     text = """\
 #define LIMIT (kMost + 1)
@@ -194,8 +205,10 @@ def test_nothing_within_device_code_is_removed_where_the_grammar_fails() -> None
 
 
 def test_variables_of_classes_go() -> None:
-    text = "struct S { static int n; static const int m = 1; int x; }; __device__ S* s;"
+    text = "struct S { static int n; static const int m = 1; int x; API static const char *a; }; __device__ S* s;"
     assert kept(text) == "struct S { static const int m = 1; int x; }; __device__ S* s;"
+    constant = "struct S { static const char *const a; static constexpr const char *b = 0; }; __device__ S* s;"
+    assert kept(constant) == constant
 
 
 def test_code_in_a_string_of_the_host_is_no_kernel() -> None:
@@ -242,6 +255,24 @@ __global__ void k(S* s, float* y) { y[0] = s->e; }
 """
     stays = kept(text)
     assert "{ FIELD(int, a); TWO(b) int c; ELSEWHERE(int, d) float e; }" in stays
+
+
+def test_what_follows_a_macro_that_makes_a_whole_member_is_read() -> None:
+    text = """\
+#define TYPE(id) __host__ __device__ static constexpr int type() { return id; }
+#define NUMBER(id) static constexpr int number = id;
+struct S {
+  TYPE(4)
+  S() : a(1) {}
+  NUMBER(4)
+
+  explicit S(int b) { host(b); }
+  float a;
+};
+__global__ void k(S* s, float* y) { y[0] = s->a; }
+"""
+    stays = kept(text)
+    assert "struct S { TYPE(4) @S() ; NUMBER(4) @explicit S(int b) ; float a; };" in stays
 
 
 def test_a_class_whose_end_the_grammar_misses_stays_whole() -> None:

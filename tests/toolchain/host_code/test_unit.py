@@ -132,13 +132,33 @@ MAKE(one, sinf, x  "\\n")
 
 
 def test_macros_before_what_the_grammar_misreads_are_expanded(tmp_path: Path) -> None:
-    k = "#define KIND(n) __device__ static int kind() { return n; }\n"
+    k = "#define KIND(n) __device__ static int kind() { return n; } public:\n"
     k += "struct S : Base {\n  KIND(4)\n\n  S()\n  : Base(1) {}\n"
     k += "  __device__ int f();\n};\n__global__ void k(S* s) {}\n"
     built = builder(tmp_path, k=k)
     assert "  S()" in built.unit().text
     assert built.drop({(tmp_path / "k.cu", 5)})
     assert "  __host__ __device__ S()" in built.unit().text
+
+
+def test_macros_that_make_a_type_and_functions_are_expanded_wherever_they_are_called(tmp_path: Path) -> None:
+    k = "#define KIND(E, ...) enum E { __VA_ARGS__ }; inline int named(E e) { return host(#__VA_ARGS__); }\n"
+    k += "KIND(First,\n  A, B)\nKIND(Second, C)\n__global__ void k(First a, Second b) {}\n"
+    built = builder(tmp_path, k=k)
+    assert "KIND(Second, C)" in built.unit().text
+    assert built.drop({(tmp_path / "k.cu", 2)})
+    stays = " ".join(built.unit().text.partition("\n")[2].split())
+    assert stays == "enum First { A, B }; enum Second { C }; __global__ void k(First a, Second b) {}"
+
+
+def test_the_body_of_a_virtual_function_goes_before_the_function(tmp_path: Path) -> None:
+    k = "struct S : I {\n  int size() const override { return host(); }\n  __device__ float f();\n};\n"
+    built = builder(tmp_path, k=f"{k}__global__ void k(S* s) {{}}\n")
+    place = {(tmp_path / "k.cu", 2)}
+    assert built.drop(place)
+    assert "  __host__ __device__ int size() const override { __trap(); } " in built.unit().text
+    assert built.drop(place)
+    assert "size" not in built.unit().text
 
 
 def test_a_file_included_within_a_declaration_is_left_as_it_is(tmp_path: Path) -> None:

@@ -127,6 +127,12 @@ def test_an_instruction_that_is_not_there_is_named_with_its_line(tmp_path_factor
         Running(tmp_path_factory.mktemp("odd"), text)
 
 
+def test_a_variable_of_another_file_is_named(tmp_path_factory: pytest.TempPathFactory) -> None:
+    text = 'extern __constant__ int table[];\nextern "C" __global__ void k(int* y) { *y = table[*y]; }'
+    with pytest.raises(UnsupportedError, match=r"k\.cu:2 is not supported by .*: table is defined in no file that is"):
+        Running(tmp_path_factory.mktemp("extern"), text)
+
+
 def test_only_what_is_launched_must_be_supported(tmp_path_factory: pytest.TempPathFactory) -> None:
     text = """
     template <int N> __global__ void odd(int* y) { asm("multimem.red.relaxed.gpu.global.add.u32 [%0], 1;" :: "l"(y)); }
