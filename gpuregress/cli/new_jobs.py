@@ -147,8 +147,8 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
         return
     events: list[Event] = []
     limits = trial.run_limits(drafting_s)
-    request = trial.first_run_request(device, limits)
     try:
+        request = trial.first_run_request(device, limits)
         with progress.transient() as bar:
 
             def keep(event: Event) -> None:
@@ -170,6 +170,7 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
                     if isinstance(event, Judged) and event.verdict.job in unended:
                         listen(event)
                 again = [str(draft.path) for draft in tried if draft.path.stem not in unended]
+                request = trial.first_run_request(device, limits)
                 summary = session.run(project, again, request, listen=listen)
                 late = {job: late[job] for job in unended} | trial.late(summary, limits.case_s)
             else:

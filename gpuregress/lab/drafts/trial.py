@@ -18,8 +18,15 @@ from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 
-_WHOLE_S = 15.0
-"""For drafting and all runs of the drafts; the runs may take as long as drafting, which tells how slow a machine is."""
+_CASE_S = 5.0
+"""For a case in its first run, in place of the limit in the job."""
+_RUN_S = 8.0
+"""For the first run of all drafts; cases without a turn are named."""
+_TRIAL_S = 1.5
+"""For a case in a trial; its code is optimised after the first time, and it is tried once more."""
+_ALL_TRIALS_S = 12.0
+_MOST_LONGER = 2.0
+"""How much longer a case and the trials may take where the drafts took long, as on a slow machine."""
 MOST_BYTES = 2**30
 """Of a job's buffers in its first run."""
 _MOST_ROUNDS = 16
@@ -41,38 +48,38 @@ _FOUND_SIZE = "its size, which was found by trial for the parameters above"
 
 
 class RunLimits(Record):
-    """Limits of the runs of drafts: the first one, the trials, and the one that is shown.
+    """Limits of the runs of drafts, in seconds.
 
     Attributes:
-        all_s: for all of them, seconds.
-        case_s: for a case in a run that is shown, seconds.
-        trial_s: for a case in a trial, seconds.
-        until: when the last one stops, seconds of time.monotonic; cases without a turn are named.
-        trials_until: when the trials stop.
+        run_s: of a run that is shown.
+        case_s: of a case in it.
+        trials_s: of all trials.
+        trial_s: of a case in a trial.
     """
 
-    all_s: float
+    run_s: float
     case_s: float
+    trials_s: float
     trial_s: float
-    until: float
-    trials_until: float
 
 
 def run_limits(drafting_s: float) -> RunLimits:
-    """Set the limits of runs that begin now: `new` ends after 15 s, or twice the time of drafting if that took longer.
+    """Set the limits of the runs of drafts, which are longer on a slow machine.
 
     Args:
         drafting_s: what it took to write the drafts, seconds.
     """
-    all_s = float(round(max(_WHOLE_S - drafting_s, drafting_s)))
-    start = time.monotonic()
     return RunLimits(
-        all_s=all_s,
-        case_s=max(1.0, float(round(all_s / 3))),
-        trial_s=max(0.5, all_s / 9),
-        until=start + all_s,
-        trials_until=start + all_s * 0.6,
+        run_s=max(_RUN_S, float(round(drafting_s))),
+        case_s=_longer(_CASE_S, float(round(drafting_s / 4))),
+        trials_s=_longer(_ALL_TRIALS_S, drafting_s),
+        trial_s=_longer(_TRIAL_S, drafting_s / 8),
     )
+
+
+def _longer(limit_s: float, slow_s: float) -> float:
+    """Return a limit, or what a slow machine takes, up to twice the limit; seconds."""
+    return max(limit_s, min(slow_s, _MOST_LONGER * limit_s))
 
 
 class FoundSize(Record):
@@ -184,24 +191,27 @@ def find_sizes(
         limits = run_limits(0)
     jobs = [TriedJob(path, names) for path, names in guessed.items()]
     pending = [job for job in jobs if _NEEDED in storage.read_bytes(job.path)]
+    until = time.monotonic() + limits.trials_s
+    request = RunRequest(device=device, timeout=limits.trial_s, timeouts=1, until=until)
+    unended: set[Path] = set()  # as they were drafted
     with storage.scratch() as scratch:
         for number in range(_MOST_ROUNDS):
-            if not pending or time.monotonic() > limits.trials_until:
+            if not pending or time.monotonic() > until:
                 break
             summary = first if number == 0 else None
             if summary is None:
-                summary = _run(project.with_runs(scratch / str(number)), [job.path for job in pending], device, limits)
+                summary = _run(project.with_runs(scratch / str(number)), [job.path for job in pending], request)
             if summary is None:
                 for job in pending:
                     job.restore()
                 break
-            # A case is tried twice within its limit: its code is optimised after the first time.
-            is_time_short = time.monotonic() + 2 * limits.trial_s > limits.trials_until
             changed: list[TriedJob] = []
             for job in pending:
                 verdicts = [verdict for verdict in summary.verdicts if verdict.job == job.path.stem]
                 statuses = {verdict.status for verdict in verdicts}
-                if "timeout" in statuses and is_time_short:
+                if number == 0 and "timeout" in statuses:
+                    unended.add(job.path)
+                if "timeout" in statuses and job.path not in unended:
                     job.restore()
                 elif job.change(verdicts):
                     changed.append(job)
@@ -212,19 +222,15 @@ def find_sizes(
 
 
 def first_run_request(device: str, limits: RunLimits) -> RunRequest:
-    """Request a run of drafts that is shown.
+    """Request a run of drafts that is shown, which begins now.
 
     Args:
         device: where it is.
         limits: of it.
     """
-    return RunRequest(
-        device=device,
-        timeout=limits.case_s,
-        timeouts=1,
-        until=limits.until,
-        deadline=f"{limits.all_s:g} s for the first runs of drafts",
-    )
+    deadline = f"{limits.run_s:g} s for this first run"
+    until = time.monotonic() + limits.run_s
+    return RunRequest(device=device, timeout=limits.case_s, timeouts=1, until=until, deadline=deadline)
 
 
 def late(summary: RunSummary, limit_s: float) -> dict[str, str]:
@@ -331,8 +337,7 @@ _STEPS: tuple[_Step, ...] = (
 )
 
 
-def _run(project: Project, paths: list[Path], device: str, limits: RunLimits) -> RunSummary | None:
-    request = RunRequest(device=device, timeout=limits.trial_s, timeouts=1, until=limits.trials_until)
+def _run(project: Project, paths: list[Path], request: RunRequest) -> RunSummary | None:
     try:
         summary = session.run(project, [str(path) for path in paths], request)
     except Interrupted:

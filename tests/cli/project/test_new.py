@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -93,8 +92,7 @@ void go(float *y, float *x) { far<<<1, 32>>>(y, x, 100); }
 
 
 def test_a_draft_that_does_not_end_is_told_with_what_to_do(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    far_off = time.monotonic() + 600
-    limits = trial.RunLimits(all_s=600, case_s=1, trial_s=0.2, until=far_off, trials_until=far_off)
+    limits = trial.RunLimits(run_s=600, case_s=1, trials_s=600, trial_s=0.2)
     monkeypatch.setattr(trial, "run_limits", lambda _drafting_s: limits)
     shop.write(
         "app/spins.cu",
@@ -113,12 +111,12 @@ def test_a_draft_that_does_not_end_is_told_with_what_to_do(shop: Workshop, monke
 
 
 def test_cases_without_a_turn_in_the_first_run_are_named(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = trial.RunLimits(all_s=0, case_s=1, trial_s=1, until=time.monotonic(), trials_until=time.monotonic())
+    limits = trial.RunLimits(run_s=0, case_s=1, trials_s=0, trial_s=1)
     monkeypatch.setattr(trial, "run_limits", lambda _drafting_s: limits)
     shop.write("app/prog.cu", PROGRAM)
     result = shop.call("new", str(shop.root / "app/prog.cu"), "--device", "cpu")
     assert result.exit_code == 0
-    assert "the deadline of 0 s for the first runs of drafts came first" in result.stdout
+    assert "the deadline of 0 s for this first run came first" in result.stdout
 
 
 def test_sizes_that_were_found_by_trial_are_told(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
