@@ -24,6 +24,8 @@ _RUN_S = 8.0
 """For the first run of all drafts; cases without a turn are named."""
 _TRIAL_S = 1.5
 """For a case in a trial; its code is optimised after the first time, and it is tried once more."""
+_ROUND_S = 4.0
+"""For a run of the drafts whose guesses were changed: kernels that do not end then leave others without a turn."""
 _ALL_TRIALS_S = 12.0
 _MOST_LONGER = 2.0
 """How much longer a case and the trials may take where the drafts took long, as on a slow machine."""
@@ -54,12 +56,14 @@ class RunLimits(Record):
         run_s: of a run that is shown.
         case_s: of a case in it.
         trials_s: of all trials.
+        round_s: of one trial.
         trial_s: of a case in a trial.
     """
 
     run_s: float
     case_s: float
     trials_s: float
+    round_s: float
     trial_s: float
 
 
@@ -73,6 +77,7 @@ def run_limits(drafting_s: float) -> RunLimits:
         run_s=max(_RUN_S, float(round(drafting_s))),
         case_s=_longer(_CASE_S, float(round(drafting_s / 4))),
         trials_s=_longer(_ALL_TRIALS_S, drafting_s),
+        round_s=_longer(_ROUND_S, drafting_s / 2),
         trial_s=_longer(_TRIAL_S, drafting_s / 8),
     )
 
@@ -192,7 +197,6 @@ def find_sizes(
     jobs = [TriedJob(path, names) for path, names in guessed.items()]
     pending = [job for job in jobs if _NEEDED in storage.read_bytes(job.path)]
     until = time.monotonic() + limits.trials_s
-    request = RunRequest(device=device, timeout=limits.trial_s, timeouts=1, until=until)
     unended: set[Path] = set()  # as they were drafted
     with storage.scratch() as scratch:
         for number in range(_MOST_ROUNDS):
@@ -200,6 +204,8 @@ def find_sizes(
                 break
             summary = first if number == 0 else None
             if summary is None:
+                round_until = min(until, time.monotonic() + limits.round_s)
+                request = RunRequest(device=device, timeout=limits.trial_s, timeouts=1, until=round_until)
                 summary = _run(project.with_runs(scratch / str(number)), [job.path for job in pending], request)
             if summary is None:
                 for job in pending:

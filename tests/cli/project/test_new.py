@@ -92,7 +92,7 @@ void go(float *y, float *x) { far<<<1, 32>>>(y, x, 100); }
 
 
 def test_a_draft_that_does_not_end_is_told_with_what_to_do(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = trial.RunLimits(run_s=600, case_s=1, trials_s=600, trial_s=0.2)
+    limits = trial.RunLimits(run_s=600, case_s=1, trials_s=600, round_s=600, trial_s=0.2)
     monkeypatch.setattr(trial, "run_limits", lambda _drafting_s: limits)
     shop.write(
         "app/spins.cu",
@@ -111,7 +111,7 @@ def test_a_draft_that_does_not_end_is_told_with_what_to_do(shop: Workshop, monke
 
 
 def test_cases_without_a_turn_in_the_first_run_are_named(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = trial.RunLimits(run_s=0, case_s=1, trials_s=0, trial_s=1)
+    limits = trial.RunLimits(run_s=0, case_s=1, trials_s=0, round_s=0, trial_s=1)
     monkeypatch.setattr(trial, "run_limits", lambda _drafting_s: limits)
     shop.write("app/prog.cu", PROGRAM)
     result = shop.call("new", str(shop.root / "app/prog.cu"), "--device", "cpu")
