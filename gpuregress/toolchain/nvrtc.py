@@ -72,7 +72,9 @@ _UNIT = f'#line 1 "{HARNESS_FILE}"\nextern "C" __device__ void {UNIT}() {{}}\n'
 The compiler makes the names of internal variables and functions (`static`, or of an unnamed namespace) unique by the
 first external symbol. Where there is none, as in a source of templates, it takes the path and the process's id.
 """
-_WITHOUT_WARNINGS = re.compile(r"^-(?:w$|-disable-warnings|-?diag-suppress)", re.MULTILINE)
+_WITHOUT_WARNINGS = re.compile(r"^-(?:w$|-disable-warnings)|diag-suppress[\s=][\d,]*\b1444\b", re.MULTILINE)
+_SUPPRESSED = re.compile(rb"diag_suppress\b[^\n]*\b(?:1444|deprecated_entity)\b")
+"""The warning of what is deprecated, which the prelude uses."""
 _MOST_ATTEMPTS = 7
 LATER_STANDARD = "c++20"
 _STANDARD = re.compile(r"-{1,2}std\b")
@@ -403,7 +405,8 @@ def _has_other_powers(source: Source, contents: Iterable[bytes], log: str) -> bo
         return False
     if virtual_headers.OTHER_POWER in log:
         return True
-    if not _WITHOUT_WARNINGS.search("\n".join(source.options)) and not any(b"diag_suppress" in one for one in contents):
+    is_silent = _WITHOUT_WARNINGS.search("\n".join(source.options)) is not None
+    if not is_silent and not any(_SUPPRESSED.search(content) for content in contents):
         return False
     return any(re.search(rb"\bpow\b", content) for content in contents)
 

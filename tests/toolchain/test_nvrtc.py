@@ -55,7 +55,10 @@ def test_float_functions_stay_float_and_need_no_include(write: Write) -> None:
 def test_numbers_of_several_types_are_promoted_as_by_nvcc(write: Write, call: str, options: tuple[str, ...]) -> None:
     """nvcc 13.0 compiles all of them to functions of double, because GNU's <cmath> has templates for them."""
     text = "__global__ void k(float* x, int n) { auto value = CALL; x[0] = value; x[1] = sizeof(value); }"
-    compiled = _compile(write, text.replace("CALL", call), kernels=("k",), options=options)
+    text = text.replace("CALL", call)
+    compiled = _compile(write, text, kernels=("k",), options=options)
+    silent = _compile(write, f"#pragma nv_diag_suppress 20012, 1444\n{text}", kernels=("k",), options=options)
+    assert re.sub(r"\.loc.*", "", compiled.ptx) == re.sub(r"\.loc.*", "", silent.ptx)
     assert "cvt.rn.f64.s32" in compiled.ptx
     assert re.search(r"0f41000000|\b1090519040\b", compiled.ptx, re.IGNORECASE)  # 8 bytes, as a float
     assert not compiled.warnings

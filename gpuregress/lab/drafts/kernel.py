@@ -29,6 +29,7 @@ _LONGEST_NAME = 50
 """Characters of a buffer's or parameter's name, before what tells it from others; a job's names have at most 64."""
 ODD_SIZE = 1000
 """A guess that is no multiple of a block."""
+_MOST_MENTIONED = 2
 _MOST_FUNCTORS = 3
 """Classes that are tried in turn for a template parameter."""
 _MOST_VARIED = 2
@@ -78,13 +79,15 @@ class KernelDraft:
         if self._is_overloaded:
             self._kernel = declaration.signature(list(self._types.values()))
         self._compiled_kernel = compiled(source, self._kernel, build)
+        if self._compiled_kernel.problem and self._types:
+            self._take_mentioned(source, build)
         needs = self._compiled_kernel.needs
         if self._compiled_kernel.problem and needs == "any":
             self._guess_integers(source, build)
         if self._compiled_kernel.problem and needs != "nothing":
             self._guess_functors(source, build)
             if self._compiled_kernel.problem:
-                self._qualify_arguments(source, build)
+                self._qualify_arguments(self._types, source, build)
         self._named: list[tuple[str, CxxParameter]] = []
         for number, parameter in enumerate(declaration.parameters):
             argument = self._types.get(parameter.type, "")
@@ -101,6 +104,21 @@ class KernelDraft:
             self._cast_dtypes = self._dtypes_of_casts(source, build)
         self._extents = [name for name, parameter in self._named if self._is_extent(name, parameter)] or ["n"]
         self._is_flat = len(self._extents) != 2
+
+    def _take_mentioned(self, source: Path, build: BuildOptions) -> None:
+        """Take template arguments with which the code names the kernel, as `launch(k<Mode::fill, 16>)` does."""
+        name = self._declaration.name.rpartition("::")[2]
+        form = re.compile(rf"(?<!\w){re.escape(name)}\s*<([^<>;(){{}}]+)>")
+        mentioned: dict[tuple[str, ...], None] = {}
+        for text in self._texts:
+            for match in form.finditer(text):
+                arguments = tuple(argument.strip() for argument in match[1].split(","))
+                if len(arguments) == len(self._types) and self._types.keys().isdisjoint(arguments):
+                    mentioned[arguments] = None
+        for arguments in list(mentioned)[:_MOST_MENTIONED]:
+            named = dict(zip(self._types, arguments, strict=True))
+            if self._try_arguments(named, source, build) or self._qualify_arguments(named, source, build):
+                return
 
     def _guess_integers(self, source: Path, build: BuildOptions) -> None:
         """Take whole numbers for the types that are a guess, where the kernel compiles with those alone."""
@@ -122,16 +140,15 @@ class KernelDraft:
             if choice and self._try_arguments(choice, source, build):
                 return
 
-    def _qualify_arguments(self, source: Path, build: BuildOptions) -> None:
-        """Look for names among the template arguments in the kernel's namespace, where it compiles with those."""
+    def _qualify_arguments(self, given: Mapping[str, str], source: Path, build: BuildOptions) -> bool:
+        """Look for names among template arguments in the kernel's namespace; tell whether it compiles with those."""
         scope = self._declaration.name.rpartition("::")[0]
-        arguments: dict[str, str] = {}
-        for name, argument in self._types.items():
+        arguments = dict(given)
+        for name, argument in given.items():
             spelled = re.fullmatch(r"(\(?)([A-Za-z_].*)", argument)
             if spelled is not None and dtype_of_type(argument) is None and argument not in ("true", "false"):
                 arguments[name] = f"{spelled[1]}{scope}::{spelled[2]}"
-        if scope and arguments:
-            self._try_arguments(arguments, source, build)
+        return bool(scope) and arguments != given and self._try_arguments(arguments, source, build)
 
     def _try_arguments(self, arguments: Mapping[str, str], source: Path, build: BuildOptions) -> bool:
         """Take other template arguments where the kernel compiles with them; tell whether it does."""

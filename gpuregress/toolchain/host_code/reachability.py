@@ -39,6 +39,7 @@ _KERNEL = re.compile(r"\b__global__\b")
 _EMPTY = re.compile(r"\{\s*\}\s*;?")
 """A body with which a constructor is one that nvcc allows for variables in the device's memory."""
 _SPECIAL = re.compile(r"~|\boperator\b")
+_TEMPLATE_ARGUMENTS = re.compile(r"<.*>", re.DOTALL)
 _STATIC = re.compile(r"\bstatic\b")
 _PARENTHESIS = re.compile(r"[()]")
 _HOST_BODY = "{ __trap(); }"
@@ -346,8 +347,8 @@ def _is_static_variable(member: Declared) -> bool:
         return False
     if _STATIC.search(member.head) is None or _CONSTEXPR.search(member.head) is not None:
         return False
-    after_pointer = member.head.partition("=")[0].rpartition("*")[2]  # `static const char* name;` is no constant
-    return _CONSTANT.search(after_pointer) is None
+    declarator = _TEMPLATE_ARGUMENTS.sub("", member.head.partition("=")[0])
+    return _CONSTANT.search(declarator.rpartition("*")[2]) is None  # `static const char* name;` is no constant
 
 
 def _is_device(declared: Declared) -> bool:

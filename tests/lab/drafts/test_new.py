@@ -288,6 +288,14 @@ def test_a_template_that_nothing_launches_has_guessed_arguments(project: Project
     )
 
 
+def test_a_template_whose_guess_does_not_compile_has_the_arguments_that_the_code_names(project: Project) -> None:
+    text = "namespace a { enum class Mode { count, fill };\n"
+    text += "template <Mode M, int N> __global__ void f(int *x) { static_assert(N < 17); *x = N; } }\n"
+    text += "void run(int *x) { start(a::f<Mode::fill, 16>, x); start(f<Mode::count, 8>, x); }\n"
+    (made,) = new.draft_kernels(project, source(project, text))
+    assert made.needed[1].startswith("the template arguments of a::f<a::Mode::fill, 16>: M = a::Mode::fill, N = 16 is")
+
+
 @pytest.mark.parametrize(
     ("fetch", "shape", "memory"),
     [

@@ -207,7 +207,8 @@ def test_nothing_within_device_code_is_removed_where_the_grammar_fails() -> None
 def test_variables_of_classes_go() -> None:
     text = "struct S { static int n; static const int m = 1; int x; API static const char *a; }; __device__ S* s;"
     assert kept(text) == "struct S { static const int m = 1; int x; }; __device__ S* s;"
-    constant = "struct S { static const char *const a; static constexpr const char *b = 0; }; __device__ S* s;"
+    constant = "struct S { static const char *const a; static constexpr const char *b = 0; static const P<int *> c; };"
+    constant += " __device__ S* s;"
     assert kept(constant) == constant
 
 
