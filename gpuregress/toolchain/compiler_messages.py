@@ -496,14 +496,30 @@ def _macros(errors: str, source: Source) -> Iterator[str]:
 
 def _texture_reference(log: str, source: Source) -> str:
     """Refuse the first texture reference of a source, whose errors or missing headers would only follow from it."""
-    uncommented = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), _content(source))
-    declared = _TEXTURE.search(uncommented)
+    declared = _declared_texture(source)
     if declared is None:
         return ""
     if not is_catastrophic(log) and not re.search(rf'"(?:texture|{declared["name"]})"', log):
         return ""
     line = declared.string.count("\n", 0, declared.start("name")) + 1
     return f"{shown(Path(source.path))}:{line}: error: {declared['name']} is a texture reference: {_TEXTURE_HINT}"
+
+
+def _declared_texture(source: Source) -> re.Match[str] | None:
+    return _TEXTURE.search(_COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), _content(source)))
+
+
+def uses_texture_reference(log: str, source: Source) -> bool:
+    """Tell whether device code uses a texture reference, so that the source compiles in no form.
+
+    Args:
+        log: as NVRTC wrote it.
+        source: what was compiled.
+    """
+    if "is undefined" not in log:
+        return False
+    declared = _declared_texture(source)
+    return declared is not None and f'identifier "{declared["name"]}" is undefined' in log
 
 
 def _content(source: Source) -> str:

@@ -7,7 +7,7 @@ import functools
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from gpuregress.toolchain.host_code import path_macros
 from gpuregress.toolchain.host_code.unit import TranslationUnit, UnitBuilder, words
 from gpuregress.toolchain.include_scanner import SourceInputs
 from gpuregress.toolchain.nvrtc_options import NvrtcResult, inputs, options_for, search_folders, split_options
-from gpuregress.toolchain.precompiled_headers import PrecompiledHeaders, Refusal
+from gpuregress.toolchain.precompiled_headers import ErrorPlace, PrecompiledHeaders, Refusal
 
 _GAVE_UP = "Compilation aborted."
 """What NVRTC says where it gives no reason."""
@@ -78,6 +78,8 @@ _SUPPRESSED = re.compile(rb"diag_suppress\b[^\n]*\b(?:1444|deprecated_entity)\b"
 _MOST_ATTEMPTS = 7
 LATER_STANDARD = "c++20"
 _STANDARD = re.compile(r"-{1,2}std\b")
+_PLAIN_NAME = re.compile(r"[\w:]+")
+"""A name that instantiates nothing."""
 _REFUSALS = ("NVRTC_ERROR_COMPILATION", "NVRTC_ERROR_INVALID_OPTION", "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID")
 """Results of NVRTC that depend on the source and its options alone."""
 _DEFAULT_DEVICE = ("-default-device", "--device-as-default-execution-space")
@@ -112,7 +114,7 @@ def compiled_unit(source: Source) -> TranslationUnit:
     text = files.contents[0].decode(errors="replace")
     try:
         for candidate in _texts(source, text):
-            attempts = _attempts(source, candidate)
+            attempts = _attempts(source, files, _builder(source, files, candidate))
             if attempts[-1].result is not None:
                 return attempts[-1].unit
     except HarnessError:
@@ -149,12 +151,19 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
     """
     if source.harness == harness.DIRECTIVES:
         return _compile_directives(source, text)
+    files = inputs(source)
     tried: list[_Attempt] = []
     for candidate in _texts(source, text):
-        attempts = _attempts(source, candidate, _lasting_places(source, tried))
+        builder = _builder(source, files, candidate)
+        log = _log_of_missing_header(source, files, builder) if not tried else ""
+        if log:
+            error = failure(source, text, log)
+            error.needs = compiler_messages.needed_arguments(log)
+            raise error
+        attempts = _attempts(source, files, builder, _lasting_places(source, tried))
         last = attempts[-1]
         if last.result is not None:
-            return replace(last.result, local_arrays=_local_arrays(source, last.unit, last.result.ptx))
+            return replace(last.result, local_arrays=_local_arrays(source, files, last.unit, last.result.ptx))
         tried += attempts
         if compiler_messages.is_catastrophic(attempts[0].log):
             break
@@ -166,7 +175,7 @@ def compile_source(source: Source, text: str) -> NvrtcResult:
     needs = compiler_messages.needed_arguments(attempts[-1].log)
     standard = ""
     if not _is_question(source) and needs != "classes":  # no standard makes a number a class
-        standard = _later_standard(source, log, attempts)
+        standard = _later_standard(source, files, log, attempts)
     error = failure(source, text, log, standard)
     error.needs = needs
     raise error
@@ -177,6 +186,11 @@ def _is_question(source: Source) -> bool:
     return bool(source.harness.strip()) and not source.kernels
 
 
+def _never_runs(source: Source) -> bool:
+    """Tell whether a program is compiled for what it says of types or directives."""
+    return debug_types.are_asked(source.options) or _is_question(source) or source.harness == harness.DIRECTIVES
+
+
 def _compile_directives(source: Source, text: str) -> NvrtcResult:
     """Compile the directives alone, with a warning in place of each header that is not there.
 
@@ -184,20 +198,55 @@ def _compile_directives(source: Source, text: str) -> NvrtcResult:
         CompileError: headers are missing, or the compiler gave up; the log is not that of the source.
     """
     folders = search_folders(source)
-    unit = _builder(replace(source, host_code="keep"), inputs(source), text).directives()
+    files = inputs(source)
+    unit = _builder(replace(source, host_code="keep"), files, text).directives()
     known = _given_headers(source, unit, folders)
     searched = virtual_headers.cuda_folders()
     absent = [name for name in unit.missing if name not in known and include_scanner.find(name, searched) == name]
     stand_ins = {name: f"#warning {_ABSENT}{number}\n" for number, name in enumerate(absent)}
-    unit = replace(unit, headers={**unit.headers, **stand_ins}, uses_library=False)
-    with precompiled_headers.precompiling(None):
-        attempt = _attempt(_bindings(), source, unit, folders)
+    cccl = virtual_headers.without_cccl(set(unit.missing).difference(absent))
+    attempt = _attempt_at_directives(source, files, unit, {**stand_ins, **cccl})
+    if cccl and compiler_messages.is_catastrophic(attempt.log):  # an `#error` may follow from what CCCL defines
+        attempt = _attempt_at_directives(source, files, unit, stand_ins)
     reached = dict.fromkeys(int(number) for number in re.findall(rf"directive: {_ABSENT}(\d+)", attempt.log))
     if attempt.result is not None and not reached:
         return attempt.result
     error = CompileError(f"headers of {Path(source.path).name} are missing")
     error.missing_headers = tuple(absent[number] for number in reached)
     raise error
+
+
+def _attempt_at_directives(
+    source: Source, files: SourceInputs, unit: TranslationUnit, headers: Mapping[str, str]
+) -> _Attempt:
+    unit = replace(unit, headers={**unit.headers, **headers}, uses_library=False)
+    with precompiled_headers.precompiling(None):
+        return _attempt(_bindings(), source, unit, search_folders(source), files=files)
+
+
+def _log_of_missing_header(source: Source, files: SourceInputs, builder: UnitBuilder) -> str:
+    """Compile the directives alone if a header is surely missing: all else would take most of the time.
+
+    Returns:
+        The compiler's error; "" where it has another one, or none.
+    """
+    folders = search_folders(source)
+    given = virtual_headers.virtual_headers(folders)
+    searched = virtual_headers.cuda_folders()
+
+    def is_absent(name: str) -> bool:
+        return name not in given and not host_headers.shims((name,)) and include_scanner.find(name, searched) == name
+
+    header = builder.missing_header(is_absent)
+    if not header:
+        return ""
+    unit = builder.directives()
+    cccl = virtual_headers.without_cccl(name for name in unit.missing if not is_absent(name))
+    asked = replace(source, kernels=(), symbols=(), harness="")
+    attempt = _attempt_at_directives(asked, files, unit, cccl)
+    if attempt.result is not None or compiler_messages.missing_header(attempt.log) != header:
+        return ""
+    return compiler_messages.with_headline(attempt.log, attempt.log)
 
 
 def _texts(source: Source, text: str) -> list[str]:
@@ -219,7 +268,7 @@ def _lasting_places(source: Source, attempts: Sequence[_Attempt]) -> frozenset[t
     return frozenset(first) & frozenset(last)
 
 
-def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> str:
+def _later_standard(source: Source, files: SourceInputs, log: str, attempts: Sequence[_Attempt]) -> str:
     """Return the later standard of C++ with which a source compiles that was refused; "" where none helps.
 
     Args:
@@ -228,6 +277,8 @@ def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> s
         attempts: whose first and last texts are tried.
     """
     if any(_STANDARD.match(option) for option in source.options) or not compiler_messages.may_be_newer(log):
+        return ""
+    if compiler_messages.uses_texture_reference(log, source):
         return ""
     folders = search_folders(source)
     if all(file.name == HARNESS_FILE for file, _ in compiler_messages.error_places(log, source, folders)):
@@ -239,63 +290,64 @@ def _later_standard(source: Source, log: str, attempts: Sequence[_Attempt]) -> s
         if attempt.unit not in units and not compiler_messages.has_host_code(attempt.log):
             units.append(attempt.unit)
     for unit in units:
-        if _attempt(_bindings(), later, unit, folders).result is not None:
+        if _attempt(_bindings(), later, unit, folders, files=files).result is not None:
             return LATER_STANDARD
     return ""
 
 
-def _local_arrays(source: Source, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
+def _local_arrays(source: Source, files: SourceInputs, unit: TranslationUnit, ptx: str) -> tuple[LineEdit, ...]:
     """Find the edits that make local arrays variables of their own; few programs need a second compilation for it."""
-    if debug_types.are_asked(source.options):
-        return ()  # it is compiled for its types, and does not run
+    if _never_runs(source):
+        return ()
     if not local_arrays.has_several_offsets(ptx):
         return ()
     texts = {path: local_arrays.with_gaps(text) for path, text in unit.headers.items()}
     padded = replace(unit, text=local_arrays.with_gaps(unit.text), headers=texts)
     if padded == unit:
         return ()
-    result = _attempt(_bindings(), source, padded, search_folders(source)).result
+    result = _attempt(_bindings(), source, padded, search_folders(source), files=files).result
     return () if result is None else local_arrays.edits(ptx, result.ptx)
 
 
-def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = frozenset()) -> list[_Attempt]:
+def _attempts(
+    source: Source, files: SourceInputs, builder: UnitBuilder, known: frozenset[tuple[Path, int]] = frozenset()
+) -> list[_Attempt]:
     """Compile without host code, and again without what the compiler's errors show to be the host's.
 
     Args:
         source: what is compiled.
-        text: of it.
+        files: of it.
+        builder: of its texts.
         known: places of errors that attempts with another text did not mend; nor would they here.
     """
     nvrtc = _bindings()
     folders = search_folders(source)
-    files = inputs(source)
-    builder = _builder(source, files, text)
     if builder.is_partial and precompiled_headers.known_refusal(_key_unparsed(source, files)) is not None:
         builder.drop(())
     was_partial = builder.is_partial
     first = builder.unit()
-    known_refusals = _skip_refused(builder, source, files)
-    skipped = len(known_refusals)
-    may_be_refused = was_partial or skipped > 0
-    attempts = [_attempt(nvrtc, source, builder.unit(), folders, may_be_refused=may_be_refused)]
+    known_refusal = _skip_refused(builder, source, files)
+    skipped = len(known_refusal.rounds) if known_refusal is not None else 0
+    attempts = [_attempt(nvrtc, source, builder.unit(), folders, files=files, may_be_last=was_partial)]
     while attempts[-1].result is None and skipped + len(attempts) < _MOST_ATTEMPTS:
         places = compiler_messages.error_places(attempts[-1].log, source, folders)
         if not builder.is_partial:
             _note_refusal(source, files, attempts[-1])
         elif compiler_messages.has_host_code(attempts[-1].log):
-            precompiled_headers.note_refusal(_key_unparsed(source, files), Refusal(places, attempts[-1].log))
-        if not known.isdisjoint(places):
+            precompiled_headers.note_refusal(_key_unparsed(source, files), Refusal((places,), attempts[-1].log))
+        if not known.isdisjoint(places) or compiler_messages.uses_texture_reference(attempts[-1].log, source):
             break
         # A header that was not found stays so; another `#error` may be that of a library that was withheld.
         if compiler_messages.is_catastrophic(attempts[-1].log) and not builder.withholds_library:
             break
         if not builder.drop(places):
             break
-        skipped += len(_skip_refused(builder, source, files))
-        attempts.append(_attempt(nvrtc, source, builder.unit(), folders))
-    if attempts[-1].result is None and known_refusals:
+        more = _skip_refused(builder, source, files)
+        skipped += len(more.rounds) if more is not None else 0
+        attempts.append(_attempt(nvrtc, source, builder.unit(), folders, files=files, may_be_last=False))
+    if attempts[-1].result is None and known_refusal is not None:
         # The log of the first attempt has the headline.
-        log = compiler_messages.with_errors_of_instances(known_refusals[0].log, attempts[-1].log)
+        log = compiler_messages.with_errors_of_instances(known_refusal.log, attempts[-1].log)
         attempts.insert(0, _Attempt(first, None, log))
     if was_partial and len(attempts) > 1:
         del attempts[0]  # its errors are those of host code in headers that were not parsed
@@ -305,22 +357,32 @@ def _attempts(source: Source, text: str, known: frozenset[tuple[Path, int]] = fr
 def _note_refusal(source: Source, files: SourceInputs, attempt: _Attempt) -> None:
     """Note the errors of an attempt but for those of instances, which depend on what is asked."""
     log = attempt.log
-    if source.kernels or source.symbols or source.harness.strip():
+    if source.harness.strip() or not all(map(_PLAIN_NAME.fullmatch, (*source.kernels, *source.symbols))):
         log = compiler_messages.without_instances(log)
     places = compiler_messages.error_places(log, source, search_folders(source))
     if places:
-        precompiled_headers.note_refusal(_key(source, files, attempt.unit), Refusal(places, log))
+        precompiled_headers.note_refusal(_key(source, files, attempt.unit), Refusal((places,), log))
 
 
-def _skip_refused(builder: UnitBuilder, source: Source, files: SourceInputs) -> list[Refusal]:
-    """Let go of what the compiler refused in the same texts, whatever was asked of them; return what it said."""
-    refusals: list[Refusal] = []
-    while len(refusals) < _MOST_ATTEMPTS - 1:
-        refusal = precompiled_headers.known_refusal(_key(source, files, builder.unit()))
-        if refusal is None or not builder.drop(refusal.places):
+def _skip_refused(builder: UnitBuilder, source: Source, files: SourceInputs) -> Refusal | None:
+    """Let go of what the compiler refused in the same texts, whatever was asked of them; return what it said.
+
+    All that it refused from these texts on is noted for them, so that the next program does without the texts between.
+    """
+    key = _key(source, files, builder.unit())
+    known = refusal = precompiled_headers.known_refusal(key)
+    rounds: list[tuple[ErrorPlace, ...]] = []
+    while refusal is not None and len(rounds) < _MOST_ATTEMPTS - 1:
+        dropped = [places for places in refusal.rounds if builder.drop(places)]
+        if not dropped:
             break
-        refusals.append(refusal)
-    return refusals
+        rounds += dropped
+        refusal = precompiled_headers.known_refusal(_key(source, files, builder.unit()))
+    if known is None or not rounds:
+        return None
+    known = replace(known, rounds=tuple(rounds))
+    precompiled_headers.note_refusal(key, known)
+    return known
 
 
 def _key_unparsed(source: Source, files: SourceInputs) -> str:
@@ -354,24 +416,24 @@ def _attempt(
     folders: tuple[Path, ...],
     signatures: Mapping[str, str] | None = None,
     *,
-    may_be_refused: bool = True,
+    files: SourceInputs,
+    may_be_last: bool = True,
 ) -> _Attempt:
     """Compile texts once; again with the signatures of kernels whose names turn out to be overloaded."""
     path = folders[0] / Path(source.path).name
     texts = (unit.text, *unit.headers.values())
     headers = _given_headers(source, unit, folders)
     asked = name_expressions(() if source.harness else source.kernels, signatures or {})
-    files = inputs(source)
     contents = files.contents
     implied = host_headers.implied((unit.text, *_header_texts(files, unit)))
     options = _options(source, folders)
-    precompiled = precompiled_headers.find(unit.text, options, headers, contents[1:], may_be_refused=may_be_refused)
+    precompiled = precompiled_headers.find(unit.text, options, headers, contents[1:], may_be_last=may_be_last)
 
     def compile_text(body: str = unit.text, directives: str = "", more_options: Sequence[str] = ()) -> _Attempt:
         # The path lets `#include "…"` begin beside the source; the line keeps it out of messages, __FILE__ and PTX.
         text = f'{implied}{directives}{_UNIT}#line 1 "{path.name}"\n{body}{source.harness}{asked.text}'
         program = _program(nvrtc, text, path, headers)
-        return _compile(nvrtc, program, source, unit, folders, asked, more_options)
+        return _compile(nvrtc, program, source, unit, folders, asked, more_options, files)
 
     attempt = None
     if precompiled is not None:
@@ -381,14 +443,15 @@ def _attempt(
     attempt = attempt or compile_text()
     if attempt.result is not None and _has_other_powers(source, contents, attempt.log):
         defines = {**source.defines, virtual_headers.DOUBLE_POWERS: "1"}
-        again = _attempt(nvrtc, replace(source, defines=defines), unit, folders, signatures)
+        other = replace(source, defines=defines)
+        again = _attempt(nvrtc, other, unit, folders, signatures, files=files, may_be_last=may_be_last)
         return again if again.result is not None else attempt
     if attempt.result is None and signatures is None and compiler_messages.OVERLOADED in attempt.log:
         declared: list[Declaration] = []
         for content in texts:
             declared += cxx_declarations.declarations(content)
         known = overload_signatures(asked.expressions, declared)
-        again = _attempt(nvrtc, source, unit, folders, known) if known else attempt
+        again = _attempt(nvrtc, source, unit, folders, known, files=files) if known else attempt
         return again if again.result is not None else attempt
     return attempt
 
@@ -401,7 +464,7 @@ def _has_other_powers(source: Source, contents: Iterable[bytes], log: str) -> bo
         contents: of its files.
         log: of the compilation.
     """
-    if virtual_headers.DOUBLE_POWERS in source.defines:
+    if virtual_headers.DOUBLE_POWERS in source.defines or _never_runs(source):
         return False
     if virtual_headers.OTHER_POWER in log:
         return True
@@ -438,13 +501,13 @@ def _precompiled(
         attempt = _with_log(attempt, precompiled.with_warnings(attempt.log), source)
     elif attempt.result is not None and debug_types.are_asked(source.options):
         pass  # nobody reads the warnings of a program that is made for its types
-    elif has_warnings and attempt.result is not None:
+    elif has_warnings and (attempt.result is not None or precompiled.is_written):
         precompiled.note_warnings(attempt.log, compile_once().log)
     else:
         precompiled.note(has_warnings=has_warnings, is_compiled=attempt.result is not None)
     is_whole = precompiled.is_usable
     if attempt.result is None:
-        is_whole = _has_all_errors(attempt.log, source, path.parent)
+        is_whole = bool(compiler_messages.error_places(attempt.log, source, (path.parent,)))
     return attempt if is_whole else None
 
 
@@ -453,21 +516,6 @@ def _with_log(attempt: _Attempt, log: str, source: Source) -> _Attempt:
     if result is not None:
         result = replace(result, warnings=compiler_messages.locations(log, source).strip())
     return replace(attempt, log=log, result=result)
-
-
-def _has_all_errors(log: str, source: Source, folder: Path) -> bool:
-    """Tell whether precompiled headers change nothing in a log: no error of a header, but for one that is missing.
-
-    Args:
-        log: of a compilation with them.
-        source: what was compiled.
-        folder: where it is.
-    """
-    if compiler_messages.is_catastrophic(log):
-        return True
-    files = {file for file, _ in compiler_messages.error_places(log, source, (folder,))}
-    path = folder / Path(source.path).name
-    return bool(files) and files <= {path, Path(HARNESS_FILE), Path(_NAMES_FILE)}
 
 
 def _program(nvrtc: Any, text: str, path: Path, headers: Mapping[str, str]) -> Any:
@@ -509,11 +557,12 @@ def _compile(
     unit: TranslationUnit,
     folders: tuple[Path, ...],
     asked: NameExpressions,
-    more_options: Sequence[str] = (),
+    more_options: Sequence[str],
+    files: SourceInputs,
 ) -> _Attempt:
     """Compile a program once, which is then gone."""
     try:
-        return _result(nvrtc, program, source, unit, folders, asked, more_options)
+        return _result(nvrtc, program, source, unit, folders, asked, more_options, files)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 
@@ -526,6 +575,7 @@ def _result(
     folders: tuple[Path, ...],
     asked: NameExpressions,
     more_options: Sequence[str],
+    files: SourceInputs,
 ) -> _Attempt:
     managed = _managed(source.symbols, (unit.text, *unit.headers.values()))
     expressions = dict(asked.expressions)
@@ -534,14 +584,14 @@ def _result(
         _checked(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
     options = [*_options(source, folders), *more_options]
     if expressions and _asks_names_last.get():
-        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {})
+        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {}, files=files)
         if without.result is None:
             return without
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [os.fsencode(option) for option in options])
     log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
     if log.strip() == _GAVE_UP and expressions:
         # The names asked for end NVRTC where the source ends in the middle of a declaration: without them it tells.
-        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {})
+        without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {}, files=files)
         return replace(without, result=None, log=without.log or log)
     if int(result) != 0:
         return _Attempt(unit, None, log or f"nvrtc: error: {result.name}", is_refused=result.name in _REFUSALS)
@@ -558,14 +608,15 @@ def _result(
         symbols={name: lowered[name] for name in source.symbols},
         compiler=f"nvrtc {release[1] if release else 'unknown'}",
         warnings=compiler_messages.locations(log, source).strip(),
-        shows_folder=_shows_folder(source, unit, ptx, folders),
+        shows_folder=_shows_folder(source, files, unit, ptx, folders),
     )
     return _Attempt(unit, compiled, log)
 
 
-def _shows_folder(source: Source, unit: TranslationUnit, ptx: str, folders: tuple[Path, ...]) -> bool:
+def _shows_folder(
+    source: Source, files: SourceInputs, unit: TranslationUnit, ptx: str, folders: tuple[Path, ...]
+) -> bool:
     """Tell whether the PTX depends on the folder of the project."""
-    files = inputs(source)
     if path_macros.shows_folder(ptx, (*folders, *(file.parent for file in files.files))):
         return True
     defined = [f"{name}={text}" for name, text in source.defines.items()]
@@ -576,8 +627,10 @@ def _shows_folder(source: Source, unit: TranslationUnit, ptx: str, folders: tupl
     return path_macros.expands_path(texts, defined)
 
 
-def _managed(symbols: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
+def _managed(symbols: Collection[str], texts: Iterable[str]) -> tuple[str, ...]:
     """Find the managed variables among symbols: NVRTC refuses their addresses as name expressions."""
+    if not symbols:
+        return ()
     declared: set[str] = set()
     for declaration in re.findall(r"\b__managed__\b([^;{}()=]*)", "\n".join(texts)):
         declared.update(re.findall(r"\w+", declaration))

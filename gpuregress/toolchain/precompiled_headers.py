@@ -5,9 +5,9 @@ compilations in the same process read that file. NVRTC checks the options and th
 headers that it is given as text, so each set of those has a folder of its own.
 
 The directives are put before the source's first `#line`, because NVRTC precompiles nothing after one, and the source
-has empty lines in their place: a macro or a header without a guard may mean something else the second time. An error of
-a header, and what the compiler says of the directives, is left to a compilation without precompiled headers. The
-compiler's warnings of headers are kept, and added to the log of each compilation that reads the file.
+has empty lines in their place: a macro or a header without a guard may mean something else the second time. What the
+compiler says of the directives is left to a compilation without precompiled headers. The compiler's warnings of headers
+are kept, and added to the log of each compilation that reads the file.
 
 Host code that the grammar does not know is found by the compiler's errors. Where texts were refused as they are, the
 errors are the same whatever is asked of them, but for those of instances of templates.
@@ -21,6 +21,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ class PrecompiledHeaders(Record):
             has_warnings: whether the compiler warned of a header.
             is_compiled: whether that went well; where the headers themselves are refused, no file was written.
         """
-        if has_warnings or not (is_compiled or any(self.folder.iterdir())):
+        if has_warnings or not (is_compiled or self.is_written):
             self.give_up()
         else:
             _warnings[self.folder] = ""
@@ -128,6 +129,11 @@ class PrecompiledHeaders(Record):
         return log if warnings in log else warnings + _REMARK.sub("", log)
 
     @property
+    def is_written(self) -> bool:
+        """Whether the compiler has written a file: it found no error in the headers."""
+        return any(self.folder.iterdir())
+
+    @property
     def is_usable(self) -> bool:
         """Whether nothing is lost with them."""
         return self.folder not in _refused
@@ -153,7 +159,7 @@ def find(
     headers: Mapping[str, str],
     contents: Sequence[bytes],
     *,
-    may_be_refused: bool = False,
+    may_be_last: bool = False,
 ) -> PrecompiledHeaders | None:
     """Return what of a source can be precompiled; None where that is nothing.
 
@@ -162,7 +168,7 @@ def find(
         options: of the compiler, with the folders of the search.
         headers: those that the compiler is given as text.
         contents: of the project's files.
-        may_be_refused: nothing is precompiled the first time that this is seen: an error costs a second compilation.
+        may_be_last: nothing is precompiled the first time that this is seen: no other program may have these texts.
     """
     above = _folder.get()
     if above is None:
@@ -183,7 +189,7 @@ def find(
         return None
     is_new = folder not in _seen
     _seen.add(folder)
-    if is_new and may_be_refused:
+    if is_new and may_be_last:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     return headers_of_source
@@ -209,14 +215,20 @@ def leading_directives(text: str) -> str:
     return f"{source.text[:end]}\n" if end else ""
 
 
+@lru_cache(maxsize=512)
 def _changes_lost_state(content: bytes) -> bool:
     return _LOST.search(content) is not None or _PRAGMA_OF_MACRO.search(content) is not None
 
 
 class Refusal(Record):
-    """The errors of texts that do not depend on what is asked of them: where they are, and the log."""
+    """The errors of texts that do not depend on what is asked of them.
 
-    places: tuple[ErrorPlace, ...]
+    Attributes:
+        rounds: where they are; then those of what was left of the texts without these places, and so on.
+        log: of the first errors.
+    """
+
+    rounds: tuple[tuple[ErrorPlace, ...], ...]
     log: str
 
 

@@ -10,6 +10,7 @@ import pytest
 from gpuregress.foundation.errors import CompileError
 from gpuregress.toolchain import nvrtc, nvrtc_options, programs
 from gpuregress.toolchain.functions import harness
+from gpuregress.toolchain.host_code.unit import TranslationUnit
 from tests.toolchain.conftest import Write
 
 
@@ -219,32 +220,34 @@ def _instructions(ptx: str, kernel: str) -> list[str]:
     return [line for line in body.splitlines() if ".loc" not in line and "$L_" not in line]
 
 
-def _attempted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def _attempted(monkeypatch: pytest.MonkeyPatch) -> list[TranslationUnit]:
     """Count the compilations by NVRTC."""
-    units: list[object] = []
+    units: list[TranslationUnit] = []
     real = nvrtc._attempt
 
-    def counted(*arguments: object, **named: object) -> object:
+    def counted(*arguments: Any, **named: Any) -> Any:
         units.append(arguments[2])
-        return real(*arguments, **named)  # type: ignore[arg-type] # as they came
+        return real(*arguments, **named)
 
     monkeypatch.setattr(nvrtc, "_attempt", counted)
     return units
 
 
-def test_local_arrays_of_a_program_for_its_types_are_left_alone(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_for_its_types_is_compiled_once(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     units = _attempted(monkeypatch)
     text = """__global__ void k(int* y, int n) {
         int a[5], b[5];
         for (int i = 0; i < 5; ++i) { a[i] = y[i]; b[i] = y[5 + i]; }
-        y[0] = a[n] + b[n];
+        y[0] = a[n] + b[n] + (int)pow(y[0], n);
     }"""
-    source = write(text, kernels=("k",))
+    source = write(text, kernels=("k",), options=("-w",))
     assert nvrtc.compile_source(source, text).local_arrays
-    assert len(units) == 2
-    typed = programs.with_debug_types(source)
-    assert not nvrtc.compile_source(typed, text).local_arrays
-    assert len(units) == 3
+    assert len(units) == 4  # the arrays, and the powers of both programs
+    question = write(text, harness="\n__device__ int size = sizeof(int);\n", options=("-w",))
+    for typed in (programs.with_debug_types(source), question):
+        units.clear()
+        assert not nvrtc.compile_source(typed, text).local_arrays
+        assert len(units) == 1
 
 
 HOST_TYPE = "struct Host { Gone x; };\n"
@@ -257,12 +260,21 @@ def test_a_missing_header_ends_the_attempts(write: Write, monkeypatch: pytest.Mo
     with pytest.raises(CompileError) as caught:
         _compile(write, text, kernels=("k<int>",))
     assert caught.value.missing_headers == ("gone.h",)
-    assert len(units) == 1
+    (unit,) = units
+    assert unit.text.split() == ["#include", '"gone.h"']
     with pytest.raises(CompileError) as caught:
         _compile(write, f"__device__ int f() {{ return y; }}\n{text}", kernels=("k<int>",))
     message = str(caught.value)
     assert message.splitlines()[0].endswith('k.cu:2: catastrophic error: cannot open source file "gone.h"')
     assert not {"undefined", "detected"} & set(message.split())
+
+
+def test_a_texture_reference_ends_the_attempts(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    units = _attempted(monkeypatch)
+    kernel = "template <class T> __global__ void k(T* x, Host* h) { x[0] = tex1D(tex, 0); }\n"
+    text = f"{HOST_TYPE}texture<float> tex;\n{kernel}"
+    assert "tex is a texture reference" in _refusal(write, text, kernels=("k<float>",))
+    assert len(units) == 1
 
 
 def test_the_first_error_of_the_first_attempt_is_the_headline(write: Write) -> None:
@@ -278,7 +290,7 @@ def test_host_code_of_headers_that_are_not_parsed_is_no_headline(write: Write, t
     text = "".join(f'#include "h{number}.h"\n' for number in range(50))
     source = write(f"{text}__global__ void k(int* x) {{ x[0] = y; }}\n", kernels=("k",))
     for number in range(50):
-        (Path(source.path).parent / f"h{number}.h").write_text("inline int host() { return 0; }\n")
+        (Path(source.path).parent / f"h{number}.h").write_text("struct Host { int get() { return 0; } };\n")
     with pytest.raises(CompileError) as caught:
         nvrtc.compile_source(source, Path(source.path).read_text())
     assert 'k.cu:51: error: identifier "y" is undefined' in str(caught.value).splitlines()[0]
@@ -335,6 +347,21 @@ def test_directives_alone_tell_the_missing_headers(write: Write) -> None:
     with pytest.raises(CompileError) as caught:
         _compile(write, "#error gone\n", harness=harness.DIRECTIVES)
     assert caught.value.missing_headers == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [("CUB_VERSION + THRUST_VERSION + CCCL_VERSION > 9", 1), ("defined(CUB_NAMESPACE_BEGIN)", 2)],
+)
+def test_directives_are_read_without_the_code_of_cccl(
+    write: Write, monkeypatch: pytest.MonkeyPatch, condition: str, count: int
+) -> None:
+    units = _attempted(monkeypatch)
+    text = f"#include <cub/cub.cuh>\n#if !({condition})\n#error gone\n#endif\n#include <gone.h>\n"
+    with pytest.raises(CompileError) as caught:
+        _compile(write, text, harness=harness.DIRECTIVES)
+    assert caught.value.missing_headers == ("gone.h",)
+    assert ["cub/cub.cuh" in unit.headers for unit in units] == [True, False][:count]
 
 
 @pytest.mark.parametrize("is_of_device", [False, True])

@@ -394,13 +394,20 @@ def _used(texts: Collection[str]) -> list[str]:
     words: set[tuple[str, str]] = set()
     uses_std = any("using namespace std" in text for text in texts)
     for text in texts:
-        words.update(_QUALIFIED.findall(text))
+        qualified, unqualified = _names_in(text)
+        words |= qualified
         if uses_std:
-            words.update(("std", name) for name in _UNQUALIFIED.findall(text))
+            words.update(("std", name) for name in unqualified)
     headers: set[str] = set()
     for library, name in words:
         headers.update(header for header, known in _VOCABULARY[library].items() if name in known)
     return sorted(headers)
+
+
+@lru_cache(maxsize=512)
+def _names_in(text: str) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
+    """Find the qualified and the unqualified names of a text that may be the libraries'."""
+    return frozenset(_QUALIFIED.findall(text)), frozenset(_UNQUALIFIED.findall(text))
 
 
 def implied(texts: Collection[str]) -> str:
@@ -440,7 +447,7 @@ class _ImplicitUse(Record):
 @lru_cache(maxsize=512)
 def _implicit_use(text: str) -> _ImplicitUse:
     """Search a text; cached, since attempts and kernels of a source share their headers."""
-    names = {name for library, name in _QUALIFIED.findall(text) if library == "std"}
+    names = {name for library, name in _names_in(text)[0] if library == "std"}
     return _ImplicitUse(
         has_math=not names.isdisjoint(MATH_FUNCTIONS.split()),
         has_limits=_LIMIT.search(text) is not None,

@@ -329,6 +329,19 @@ LIBRARY = frozenset(_LIBCUXX.split())
 WITHOUT_LIBRARY = "#pragma once\n#include <stddef.h>\n#include <stdint.h>\n#include <limits.h>\n#include <float.h>\n"
 
 
+_OF_CCCL = re.compile(r"(?:cub|cuda|thrust)/(?!.*\bversion\b)")
+_VERSIONS = "#pragma once\n#include <cuda/std/version>\n#include <cub/version.cuh>\n#include <thrust/version.h>\n"
+
+
+def without_cccl(names: Iterable[str]) -> dict[str, str]:
+    """Return texts in place of CCCL's headers among some names: macros with its versions, for which no code is read.
+
+    Args:
+        names: as the directives spell them; only of headers that there are, and that the project does not have.
+    """
+    return dict.fromkeys(filter(_OF_CCCL.match, names), _VERSIONS)
+
+
 _FROM_CUDA = """
 cooperative_groups cooperative_groups.h crt cub cuda cudaEGL.h cudaGL.h cudaProfilerTypedefs.h cudaTypedefs.h
 cudaVDPAU.h cuda_bf16.h cuda_fp16.h cuda_fp4.h cuda_fp6.h cuda_fp8.h cuda_pipeline.h cuda_runtime.h

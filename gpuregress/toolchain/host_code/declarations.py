@@ -460,16 +460,37 @@ def expands_to_host_functions(name: str, macros: Macros) -> bool:
     return bool(known) and all(_declares_host_functions(one, macros) for one in known)
 
 
+def makes_host_members(name: str, macros: Macros) -> bool:
+    """Tell whether a macro's call at namespace scope declares a class with functions that have no annotation.
+
+    Args:
+        name: of the macro.
+        macros: all that are known.
+    """
+    for macro in macros.named.get(name, ()):
+        for declared in _declarations_of(macro, macros) or ():
+            if any(member.kind == "function" for member in declared.members):
+                return True
+    return False
+
+
 def _declares_host_functions(macro: Macro, macros: Macros) -> bool:
-    text = without_strings(_CONCATENATION.sub("", macro.body.replace("\\\n", "\n")))
-    words = set(WORD.findall(text))
-    if has_annotation(text, macros.annotations) or not words.isdisjoint(("constexpr", "consteval", *macros.constants)):
+    words = set(WORD.findall(macro.body))
+    if not words.isdisjoint(("constexpr", "consteval", *macros.constants)):
         return False
+    declared = _declarations_of(macro, macros)
+    return bool(declared) and all(one.kind in ("function", "prototype") for one in declared or ())
+
+
+def _declarations_of(macro: Macro, macros: Macros) -> list[Declared] | None:
+    """Read what a macro declares at namespace scope; None where it has an annotation or the grammar fails."""
+    text = without_strings(_CONCATENATION.sub("", macro.body.replace("\\\n", "\n")))
+    if has_annotation(text, macros.annotations):
+        return None
     tree = grammar.root(macros.without_specifiers(text))
     if any(child.type in ("ERROR", "expression_statement") for child in tree.named_children):
-        return False
-    declared = list(_Reader(text, text, frozenset()).below(tree))
-    return bool(declared) and all(one.kind in ("function", "prototype") for one in declared)
+        return None
+    return list(_Reader(text, text, frozenset()).below(tree))
 
 
 def _has_functions_alone(macro: Macro, name: str, macros: Macros, within: tuple[str, ...]) -> bool:

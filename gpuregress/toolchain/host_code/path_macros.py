@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
+from gpuregress.gpu.records import Record
 from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText
 
 _OF_HEADERS = frozenset(("__FILE__", "__builtin_FILE", "source_location"))
@@ -30,24 +32,39 @@ def expands_path(texts: Sequence[str], given: Iterable[str]) -> bool:
         texts: the source, then its headers, as the compiler gets them.
         given: the definitions of macros that the compiler's options have.
     """
-    parsed = [CxxText(text) for text in texts]
-    bodies: list[tuple[str, str]] = []
-    for text in parsed:
-        for name, macros in text.macros.items():
-            bodies += [(name, macro.body) for macro in macros]
+    source, *headers = map(_words_of, texts)
+    bodies: list[tuple[str, frozenset[str]]] = list(source.bodies)
+    for header in headers:
+        bodies += header.bodies
     for definition in given:
         name, _, body = definition.partition("=")
-        bodies.append((name, body))
-    source, *headers = (WORD.findall(text.code) for text in parsed)
-    if not _closure(_OF_ALL, bodies).isdisjoint(source):
+        bodies.append((name, frozenset(WORD.findall(body))))
+    if not _closure(_OF_ALL, bodies).isdisjoint(source.code):
         return True
     of_headers = _closure(_OF_HEADERS | _OF_ALL, bodies)
-    return any(not of_headers.isdisjoint(header) for header in headers)
+    return any(not of_headers.isdisjoint(header.code) for header in headers)
 
 
-def _closure(words: frozenset[str], bodies: Sequence[tuple[str, str]]) -> frozenset[str]:
+class _Words(Record):
+    """The words of a text's code, and its macros with the words of each body."""
+
+    code: frozenset[str]
+    bodies: tuple[tuple[str, frozenset[str]], ...]
+
+
+@lru_cache(maxsize=512)
+def _words_of(text: str) -> _Words:
+    """Read a text; cached, since programs of a source share their headers."""
+    parsed = CxxText(text)
+    bodies: list[tuple[str, frozenset[str]]] = []
+    for name, macros in parsed.macros.items():
+        bodies += [(name, frozenset(WORD.findall(macro.body))) for macro in macros]
+    return _Words(frozenset(WORD.findall(parsed.code)), tuple(bodies))
+
+
+def _closure(words: frozenset[str], bodies: Sequence[tuple[str, frozenset[str]]]) -> frozenset[str]:
     """The words, and every macro whose body has one of them."""
-    found = words | {name for name, body in bodies if not words.isdisjoint(WORD.findall(body))}
+    found = words | {name for name, body in bodies if not words.isdisjoint(body)}
     return found if found == words else _closure(found, bodies)
 
 

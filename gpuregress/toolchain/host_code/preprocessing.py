@@ -162,6 +162,36 @@ class CxxText:
                 conditionals.append(_conditional(open_conditionals.pop(), directive))
         return tuple(conditionals)
 
+    def is_certain(self, offset: int) -> bool:
+        """Tell whether no condition around an offset can remove it: the guard of a header is true at first."""
+        around = (one for one in self.conditionals if one.start <= offset < one.end)
+        return all(one == self._guard for one in around)
+
+    def has_whole(self, start: int, end: int) -> bool:
+        """Tell whether every condition that begins in a span ends there, and every other is around it or outside."""
+        for one in self.conditionals:
+            if start <= one.start < end < one.end or one.start < start < one.end < end:
+                return False
+        return True
+
+    def without_branches(self, code: str, start: int, end: int) -> str:
+        """Return a span of the code with spaces for what is under a condition that begins there."""
+        inner = ((one.start, one.end) for one in self.conditionals if start <= one.start and one.end <= end)
+        return _without(code[:end], inner)[start:]
+
+    @cached_property
+    def _guard(self) -> Conditional | None:
+        """The condition around the whole text that defines the macro it asks for."""
+        words = [one.word for one in self.directives[:2]]
+        if words != ["ifndef", "define"] or not self.conditionals:
+            return None
+        guard = self.conditionals[-1]  # the outer ones come last
+        name, defined = (WORD.search(one.rest) for one in self.directives[:2])
+        if name is None or defined is None or name[0] != defined[0] or len(guard.branches) > 1:
+            return None
+        is_whole = not (self.code[: guard.start].strip() or self.code[guard.end :].strip())
+        return guard if is_whole and guard.start <= self.directives[0].start else None
+
     @cached_property
     def _defines(self) -> list[tuple[Directive, re.Match[str]]]:
         """The directives that define a macro, with their parts."""

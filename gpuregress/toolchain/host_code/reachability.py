@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 from gpuregress.gpu.records import Record
 from gpuregress.toolchain.host_code import declarations
@@ -238,11 +238,11 @@ class _Selection:
             return False
         return not any(re.search(rf"::\s*~?{re.escape(name)}\b", declared.head) for name in declared.names)
 
-    def _read(self, text: str) -> list[str]:
+    def _read(self, text: str) -> tuple[str, ...]:
         """List the words of a text, and note those of operands that are not evaluated."""
-        for match in _UNEVALUATED.finditer(text):
-            self._unevaluated.update(WORD.findall(_operand(text, match)))
-        return WORD.findall(text)
+        words, unevaluated = _words_in(text)
+        self._unevaluated |= unevaluated
+        return words
 
     def _words(self, candidate: _Candidate) -> Iterator[str]:
         """List the words of a declaration, without those of a class's members that may go."""
@@ -319,6 +319,15 @@ class _Selection:
             return False
         words = set(WORD.findall(member.head)) - set(member.names) - set(declared.names)
         return not (words & self._types) - self.reached and ("std" not in words or "std" in self.reached)
+
+
+@lru_cache(maxsize=1 << 14)
+def _words_in(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    """List the words of a text, and those of operands that are not evaluated."""
+    unevaluated: set[str] = set()
+    for match in _UNEVALUATED.finditer(text):
+        unevaluated.update(WORD.findall(_operand(text, match)))
+    return tuple(dict.fromkeys(WORD.findall(text))), frozenset(unevaluated)
 
 
 def parts_to_drop(member: Declared) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ made the file's path there. A file that includes such a file is a text, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -25,6 +25,24 @@ _MANY_FILES = 40
 
 _MOST_PARSED = 256
 """Files whose trees are kept."""
+
+_MOST_PROBED = 4
+"""Headers of a large library that are parsed in search of host code."""
+
+_HOST_FUNCTION = re.compile(
+    r"^[ \t]*(?:inline|static|std::\w+)\b[^;{}()=#\[\]]*\([^;{}]*\)\s*(?:const\s*)?\{", re.MULTILINE
+)
+_MACRO = re.compile(r"\b(?:[A-Z][A-Z0-9_]{2,}|_\w+|constexpr|consteval)\b")
+"""What in a function's head may be or mean an annotation."""
+
+_BEFORE_TYPE = re.compile(
+    r"(?:\A|[(,<;{}:=]|\b(?:const|volatile|typename|public|private|protected|virtual|static|inline|extern|mutable|typedef))"
+    r"\s*(?:\b(?P<scope>[A-Za-z_]\w*)\s*::\s*)?\Z"
+)
+"""What stands before a type, and before no other name."""
+_MOST_BEFORE_TYPE = 80
+_INHERITED = re.compile(r"\busing\b.*\b(\w+)\s*(?:<[^;]*>)?\s*::\s*\1\s*;?\s*\Z", re.DOTALL)
+"""Constructors of a base class, which have the name of that class."""
 
 _ALONE = re.compile(r"^[ \t]*(?P<name>[A-Za-z_]\w*)[ \t]*\([^;{}\n]*\)[ \t]*$", re.MULTILINE)
 _TYPE = re.compile(r"\b(?:class|enum|struct|union)\b[^;{}]*\{")
@@ -83,20 +101,26 @@ class UnitBuilder:
         self._texts = [_text_of(text) for text in texts]
         self._macros = _macros_in(tuple(self._texts), tuple(shims))
         self._keeps = keeps
-        self._is_partial = len(self._texts) > _MANY_FILES and not keeps
         self._views: list[tuple[View, ...]] = [() for _ in self._texts]
-        if not keeps:
-            parsed = 1 if self._is_partial else len(self._texts)
-            self._views[:parsed] = map(self._parsed, self._texts[:parsed])
         pairs = zip(self._texts, self._files, strict=True)
         self._included = [self._targets(text, file.parent) for text, file in pairs]
-        self._leave_fragments()
         self._dropped: set[tuple[int, int]] = set()
         self._withholds = self._is_refused = False
         self._unit: TranslationUnit | None = None
+        self._is_begun = keeps
+        self._is_partial = False
+
+    def _begin(self) -> None:
+        """Parse the files, or first the source alone."""
+        if self._is_begun:
+            return
+        self._is_begun = True
+        self._is_partial = len(self._texts) > _MANY_FILES and not self._includes_host_code()
+        self._parse(1 if self._is_partial else len(self._texts))
 
     def unit(self) -> TranslationUnit:
         """Return the texts without host code."""
+        self._begin()
         if self._unit is None:
             self._unit = self._without_host_code()
         return self._unit
@@ -117,7 +141,7 @@ class UnitBuilder:
         return TranslationUnit(texts[0], headers, self._missing(), not self._withholds or self._is_refused)
 
     def directives(self) -> TranslationUnit:
-        """Return the texts with nothing but their directives and comments."""
+        """Return the texts with nothing but their directives."""
         changes = [[*_without_code(text), *_conditions_on_nvcc(text)] for text in self._texts]
         texts, changed = self._given(changes)
         headers = {str(self._paths[number]): texts[number] for number in sorted(changed)}
@@ -146,12 +170,35 @@ class UnitBuilder:
     @property
     def is_partial(self) -> bool:
         """Whether the headers are not parsed, so that their host code is still there."""
+        self._begin()
         return self._is_partial
 
     @property
     def withholds_library(self) -> bool:
         """Whether the last unit lacks C++'s library, because it seemed not to be used."""
         return self._withholds and not self._is_refused
+
+    def missing_header(self, is_absent: Callable[[str], bool]) -> str:
+        """Return the header at which the compiler surely stops, because nothing has it; "" where none is sure.
+
+        Args:
+            is_absent: tells whether no header of this name is given to the compiler, nor one of its own.
+        """
+        numbers = {path: number for number, path in enumerate(self._paths)}
+        pending = [(0, True, target) for target in reversed(self._included[0])]
+        reached = {0}
+        while pending:  # in the order in which the compiler reads them
+            number, is_certain, target = pending.pop()
+            is_certain = is_certain and self._texts[number].is_certain(target.start)
+            if target.path is None:
+                if is_absent(target.name):
+                    return target.name if is_certain else ""
+                continue
+            inner = numbers.get(target.path)
+            if inner is not None and inner not in reached:
+                reached.add(inner)
+                pending += [(inner, is_certain, one) for one in reversed(self._included[inner])]
+        return ""
 
     def _missing(self) -> tuple[str, ...]:
         """The headers that are no file of the project."""
@@ -173,13 +220,13 @@ class UnitBuilder:
         Returns:
             Whether there were any.
         """
+        self._begin()
         may_lack = self.withholds_library
         self._is_refused = True
-        self._unit = None
         if self._is_partial:
+            self._unit = None
             self._is_partial = False
-            self._views = [views or self._parsed(text) for views, text in zip(self._views, self._texts, strict=True)]
-            self._leave_fragments()
+            self._parse(len(self._texts))
             return True
         wrong: set[tuple[int, int]] = set()
         making: set[str] = set()
@@ -201,11 +248,51 @@ class UnitBuilder:
         for number, line in self._calls_of(making):
             lines.setdefault(number, set()).add(line)
         new = wrong - self._dropped
-        self._dropped |= new
+        self._drop_with_dependents(new)
         expanded = [self._expand_macros(number, lines[number]) for number in lines]
         if not (new or may_lack or any(expanded)):
             expanded = [self._expand_macros(number, self._lines_of_calls(number)) for number in lines]
-        return bool(new) or may_lack or any(expanded)
+        is_changed = bool(new) or may_lack or any(expanded)
+        if is_changed:
+            self._unit = None
+        return is_changed
+
+    def _drop_with_dependents(self, declarations_of_files: set[tuple[int, int]]) -> None:
+        """Drop declarations, and those that need one of them: the compiler would refuse these in the next attempt."""
+        new = declarations_of_files
+        while new:
+            self._dropped |= new
+            names = self._lost_types(new)
+            new = self._dependents(names) - self._dropped if names else set()
+
+    def _lost_types(self, dropped: Collection[tuple[int, int]]) -> set[str]:
+        """Name the classes and aliases among declarations that nothing else may declare."""
+        lost: set[str] = set()
+        others = {*self._macros.named, *reachability.KNOWN_NAMESPACES}
+        for number, views in enumerate(self._views):
+            for view in views:
+                others |= view.namespaces
+                for declared in view.declarations:
+                    others.update(_names_of_members(declared))
+                    if (number, declared.start) not in self._dropped:
+                        others.update(declared.names)
+                    elif (number, declared.start) in dropped and declared.kind in ("class", "alias"):
+                        lost.update(declared.names)
+        return lost - others
+
+    def _dependents(self, types: Collection[str]) -> set[tuple[int, int]]:
+        """List the declarations, and the members of classes, that can go and need a type."""
+        uses = {name: re.compile(rf"\b{re.escape(name)}\b") for name in types}
+        dependents: set[tuple[int, int]] = set()
+        for number, (text, views) in enumerate(zip(self._texts, self._views, strict=True)):
+            namespaces = {name for view in views for name in view.namespaces}
+            for view in views:
+                patterns = [pattern for name, pattern in uses.items() if name in view.bare]
+                for declared in view.declarations if patterns else ():
+                    for start, part in _kept_parts(declared, view, text).items():
+                        if any(_needs(part, pattern, namespaces) for pattern in patterns):
+                            dependents.add((number, start))
+        return dependents
 
     def _makes_type(self, declared: Declared) -> bool:
         """Tell whether a macro's call makes a type, and more that may be the host's; one definition is known."""
@@ -256,8 +343,56 @@ class UnitBuilder:
             starts.append(declared.start)
         return starts
 
+    def _parse(self, count: int) -> None:
+        """Parse the first files, with the calls of macros expanded that declare classes with functions of the host."""
+        for number in range(count):
+            if self._views[number]:
+                continue
+            self._views[number] = self._parsed(self._texts[number])
+            lines = self._lines_of_classes(number)
+            if lines:
+                self._expand_macros(number, lines)
+        self._leave_fragments()
+
     def _parsed(self, text: CxxText) -> tuple[View, ...]:
         return _views_of(text, self._macros)
+
+    def _lines_of_classes(self, number: int) -> set[int]:
+        """The lines of a file in which a macro declares a class with functions of the host."""
+        lines: set[int] = set()
+        for view in self._views[number]:
+            for declared in view.declarations:
+                if declared.kind == "macro" and any(map(self._makes_host_members, declared.names)):
+                    lines.add(view.code.count("\n", 0, declared.start) + 1)
+        return lines
+
+    def _makes_host_members(self, macro_name: str) -> bool:
+        return _makes_host_members(macro_name, self._macros)
+
+    def _includes_host_code(self) -> bool:
+        """Tell whether the compiler will refuse a header for a function of the host, whatever the conditions are.
+
+        Only headers that are included without a condition count, and only some of them are parsed for it.
+        """
+        numbers = {path: number for number, path in enumerate(self._paths)}
+        pending = [0]
+        included = {0}
+        parsed = 0
+        while pending:
+            number = pending.pop(0)
+            text = self._texts[number]
+            if number and _may_have_host_code(text):
+                if _has_host_functions(text, self._parsed(text)):
+                    return True
+                parsed += 1
+                if parsed == _MOST_PROBED:
+                    return False
+            for target in self._included[number]:
+                path_number = numbers.get(target.path) if target.path is not None else None
+                if path_number is not None and path_number not in included and text.is_certain(target.start):
+                    included.add(path_number)
+                    pending.append(path_number)
+        return False
 
     def _leave_fragments(self) -> None:
         """Leave files that are included within a declaration, and what they include: they hold no declarations."""
@@ -333,6 +468,26 @@ def _views_of(text: CxxText, macros: Macros) -> tuple[View, ...]:
         return ()
 
 
+@lru_cache(maxsize=_MOST_PARSED)
+def _makes_host_members(macro_name: str, macros: Macros) -> bool:
+    return declarations.makes_host_members(macro_name, macros)
+
+
+@lru_cache(maxsize=_MOST_PARSED)
+def _may_have_host_code(text: CxxText) -> bool:
+    return any(_MACRO.search(match[0]) is None for match in _HOST_FUNCTION.finditer(text.code))
+
+
+def _has_host_functions(text: CxxText, views: Sequence[View]) -> bool:
+    """Tell whether a text has a function without annotation that no condition removes."""
+    for view in views:
+        for declared in view.declarations:
+            is_host = declared.kind == "function" and declared.is_body and not declared.is_device
+            if is_host and _MACRO.search(declared.head) is None and text.is_certain(declared.start):
+                return True
+    return False
+
+
 def words(texts: Iterable[str]) -> list[str]:
     """List the words of what a job asks for."""
     return WORD.findall("\n".join(texts))
@@ -376,6 +531,54 @@ def _is_in(declared: Declared, view: View, line: int) -> bool:
 @lru_cache(maxsize=_MOST_PARSED)
 def _line_starts(code: str) -> tuple[int, ...]:
     return (0, *(match.end() for match in re.finditer("\n", code)))
+
+
+def _names_of_members(declared: Declared) -> Iterator[str]:
+    for member in declared.members:
+        if member.kind not in ("function", "prototype") and not _INHERITED.search(member.head):
+            yield from member.names
+        yield from _names_of_members(member)
+
+
+def _kept_parts(declared: Declared, view: View, text: CxxText) -> dict[int, str]:
+    """Return what the compiler surely gets of a declaration that can go, and of its host members: offset → text.
+
+    Args:
+        declared: the declaration.
+        view: where it is.
+        text: of the file, with the conditions inside the declaration.
+    """
+    parts: dict[int, str] = {}
+    if not text.has_whole(declared.start, declared.end):
+        return parts
+    code = text.without_branches(view.bare, declared.start, declared.end)
+    kept = [*code]
+    for member in _host_members(declared):
+        parts[member.start] = code[member.start - declared.start : member.head_end - declared.start]
+        first, last = member.start - declared.start, member.end - declared.start
+        kept[first:last] = " " * (last - first)
+    if declared.kind in ("function", "prototype"):
+        del kept[declared.head_end - declared.start :]
+    if _can_go(declared) and declared.kind in ("class", "alias", "variable", "function", "prototype"):
+        parts[declared.start] = "".join(kept)
+    return parts
+
+
+def _needs(text: str, name: re.Pattern[str], namespaces: Collection[str]) -> bool:
+    """Tell whether a declaration has a name as that of a type wherever it has it.
+
+    Args:
+        text: of the declaration, or a part of it.
+        name: of the type.
+        namespaces: those that may qualify it.
+    """
+    is_type = False
+    for use in name.finditer(text):
+        before = _BEFORE_TYPE.search(text, max(use.start() - _MOST_BEFORE_TYPE, 0), use.start())
+        if before is None or before["scope"] not in (None, use[0], *namespaces):
+            return False
+        is_type = True
+    return is_type
 
 
 def _host_members(declared: Declared) -> Iterator[Declared]:
@@ -424,7 +627,15 @@ def replacements(text: CxxText, views: Sequence[View], edits: Sequence[Edits], m
 
 
 def _without_code(text: CxxText) -> Iterator[Replacement]:
-    for start, end in sorted(_visible(text.code, 0, len(text.code))):
+    """Yield spaces for what is no directive; a comment stays where one may go on after a directive's line."""
+    hidden = text.code if any("/*" in text.text[one.start : one.end] for one in text.directives) else text.text
+    last = 0
+    spans: set[tuple[int, int]] = set()
+    for directive in text.directives:
+        spans |= _visible(hidden, last, directive.start)
+        last = directive.end
+    spans |= _visible(hidden, last, len(hidden))
+    for start, end in sorted(spans):
         yield Replacement(start, end, spaces(text.text[start:end]))
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,98 @@ def test_headers_of_a_large_library_are_parsed_only_where_the_compiler_refuses_t
     assert not built.unit().headers
     assert built.drop({(tmp_path / "h1.h", 1)})
     assert len(built.unit().headers) == 50
+
+
+@pytest.mark.parametrize(
+    ("k", "a", "missing"),
+    [
+        ('#include "a.h"\n#include "gone.h"\n', "#include <known>\n", "gone.h"),
+        ('#include "a.h"\n#include "gone.h"\n', '#pragma once\n#include "k.cu"\n#include <first.h>\n', "first.h"),
+        ('#include "a.h"\n', "#ifndef A_H\n#define A_H\n#include <gone.h>\n#endif\n", "gone.h"),
+        ('#include "a.h"\n#include "gone.h"\n', "#ifdef A\n#include <first.h>\n#endif\n", ""),
+        ('#ifdef A\n#include "a.h"\n#endif\n#include "gone.h"\n', "#include <first.h>\n", ""),
+        ('#include "a.h"\n', "#include <known>\n", ""),
+    ],
+)
+def test_the_header_at_which_the_compiler_surely_stops(tmp_path: Path, k: str, a: str, missing: str) -> None:
+    assert builder(tmp_path, k=k, a=a).missing_header(lambda name: name != "known") == missing
+
+
+@pytest.mark.parametrize(
+    ("dependent", "is_dropped"),
+    [
+        ("struct Other { Host host; };", True),
+        ("typedef std::map<int, Host> Other;", True),
+        ("template <class T> struct Other : n::Host {};", True),
+        ("template <class T> struct Other : n::Host {\n  using n::Host::Host;\n};", True),
+        ("struct Other { Later later; };\nstruct Later { const Host* host; };", True),
+        ("struct Other {\n#ifdef A\n  int a;\n#endif\n  Host* host;\n};", True),
+        ("struct Other {\n#ifdef A\n  Host host;\n#endif\n};", False),
+        ("struct Other { int Host; };", False),
+        ("struct Other { static constexpr int f(int Host) { return (Host); } };", False),
+        ("struct Other { std::Host host; };", False),
+        ("template <class Host> struct Other { Host host; };", False),
+        ("struct Other { struct Host* host; };", False),
+        ("struct Host;\nstruct Other { Host* host; };", False),
+        ("struct Other { __device__ void f(Host* host); };", False),
+    ],
+)
+def test_what_needs_a_dropped_class_is_dropped_with_it(tmp_path: Path, dependent: str, *, is_dropped: bool) -> None:
+    host = "namespace n { struct Host { Unknown x; }; }\n"
+    built = builder(tmp_path, k=f"{host}{dependent}\n__global__ void k(Other* o) {{ n::Host* host; }}\n")
+    assert built.drop({(tmp_path / "k.cu", 1)})
+    text = built.unit().text
+    assert ("struct Other" not in text and "Other;" not in text) is is_dropped
+    assert "Later" not in text
+
+
+def test_members_that_need_a_dropped_class_are_dropped_with_it(tmp_path: Path) -> None:
+    k = "struct Host { Unknown x; };\nstruct S {\n  S(Host* host) {}\n  S(int* x) {}\n  __device__ int f();\n};\n"
+    built = builder(tmp_path, k=f"{k}__global__ void k(S* s, Host* host) {{}}\n")
+    assert built.drop({(tmp_path / "k.cu", 1)})
+    assert "S(struct gpuregress_host_type_" in built.unit().text.splitlines()[2]
+    assert "__host__ __device__ S(int* x)" in built.unit().text
+
+
+@pytest.mark.parametrize(
+    ("header", "is_parsed"),
+    [
+        ("inline void host() {}\n", True),
+        ("#ifndef H_H\n#define H_H\nnamespace n {\nstatic int host() {\n}\n}\n#endif\n", True),
+        ("#ifndef __CUDACC_RTC__\ninline void host() {}\n#endif\n", False),
+        ("#ifdef HOST\ninline void host() {}\n#endif\n", False),
+        ("#define HD __host__ __device__\ninline HD int both() { return 1; }\n", False),
+        ("inline ELSEWHERE int both() { return 1; }\n", False),
+        ("__device__ inline int f() { return 1; }\ninline constexpr int both() { return 1; }\n", False),
+    ],
+)
+def test_headers_of_a_large_library_are_parsed_at_once_if_one_has_a_function_of_the_host(
+    tmp_path: Path, header: str, *, is_parsed: bool
+) -> None:
+    many = {f"h{at}": "#define H 1\n" for at in range(50)}
+    text = '#include "first.h"\n__global__ void k() {}\n'
+    for k, expected in ((text, is_parsed), (f"#ifdef A\n{text}#endif\n", False)):
+        built = builder(tmp_path, k=k, first='#include "h.h"\n', h=header, **many)
+        assert built.is_partial is not expected
+
+
+def test_a_macro_that_declares_a_class_with_functions_of_the_host_is_expanded_at_once(tmp_path: Path) -> None:
+    k = """\
+#define NAMED(type, name) \\
+  template <> struct type ## _of<type> { \\
+    static std::string text() { return name; } \\
+    static constexpr int size() { return sizeof(name); } \\
+  };
+template <class T> struct int_of;
+NAMED(int, "int")
+__global__ void k(int* x) { x[0] = int_of<int>::size(); }
+"""
+    text = builder(tmp_path, k=k).unit().text
+    assert '__host__ __device__ static constexpr int size() { return sizeof("int"); }' in text
+    assert "std::string" not in text.splitlines()[6]
+    assert text.splitlines()[7] == k.splitlines()[7]
+    without = k.replace("int_of<int>::size()", "0")
+    assert not builder(tmp_path, k=without).unit().text.splitlines()[6].strip()
 
 
 def test_members_of_the_host_are_dropped_before_their_class(tmp_path: Path) -> None:
