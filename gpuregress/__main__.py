@@ -11,6 +11,7 @@ import sys
 from typing import NoReturn
 
 from gpuregress.execution.workers import worker_spawn
+from gpuregress.foundation import call_stack
 
 INTERRUPTED = 130  # as `errors.Interrupted`; ^C may come before any other module is loaded
 
@@ -24,7 +25,7 @@ def run() -> NoReturn:
         gc.set_threshold(worker_spawn.COLLECT_EVERY)
         from gpuregress.cli import main  # noqa: PLC0415 - ^C while it loads is no traceback either
 
-        main(prog_name="gpuregress")
+        call_stack.call_with_room(lambda: main(prog_name="gpuregress"))
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else 1
     except KeyboardInterrupt:

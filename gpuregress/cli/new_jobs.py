@@ -27,9 +27,9 @@ from gpuregress.lab.drafts.build_search import FoundBuild
 from gpuregress.lab.drafts.new import Draft
 from gpuregress.lab.drafts.trial import TriedJob
 from gpuregress.session import compilation, session
-from gpuregress.session.events import Event
+from gpuregress.session.events import Event, Judged
 from gpuregress.store.project import Project
-from gpuregress.toolchain import programs
+from gpuregress.toolchain import include_scanner, programs
 from gpuregress.toolchain.include_scanner import SUFFIXES
 
 _SHOWN = 10
@@ -76,7 +76,7 @@ def new_command(
     project = context.find_or_begin_project(ctx)
     if function is not None and kernel is not None:
         raise UsageError("--kernel and --function are both given: leave one out")
-    with programs.keeping_unknown():
+    with programs.keeping_unknown(), include_scanner.reading_once():
         with compilation.keeping_compilers():
             found = _build(project, source, commands)
             build = found.options
@@ -145,10 +145,10 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
         )
     if not tried:
         return
-    selectors = [str(draft.path) for draft in tried]
     events: list[Event] = []
+    limits = trial.run_limits(drafting_s)
     try:
-        request = trial.first_run_request(device, drafting_s)
+        request = trial.first_run_request(device, limits)
         with progress.transient() as bar:
 
             def keep(event: Event) -> None:
@@ -156,20 +156,28 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
                 events.append(event)
                 bar(event)
 
-            summary = session.run(project, selectors, request, listen=keep)
+            summary = session.run(project, [str(draft.path) for draft in tried], request, listen=keep)
         guessed_sizes = {draft.path: draft.guessed_sizes for draft in tried}
-        jobs = trial.find_sizes(project, guessed_sizes, device, drafting_s, summary)
+        jobs = trial.find_sizes(project, guessed_sizes, device, limits, summary)
         for job in jobs:
             _say_changed(job)
+        late = trial.late(summary, limits.case_s)
         with progress.listener(0) as listen:
             if jobs:
-                request = trial.first_run_request(device, drafting_s)
-                summary = session.run(project, selectors, request, listen=listen)
+                # What did not end and is as it was would not end in the same time again.
+                unended = late.keys() - {job.path.stem for job in jobs}
+                for event in events:
+                    if isinstance(event, Judged) and event.verdict.job in unended:
+                        listen(event)
+                again = [str(draft.path) for draft in tried if draft.path.stem not in unended]
+                request = trial.first_run_request(device, limits)
+                summary = session.run(project, again, request, listen=listen)
+                late = {job: late[job] for job in unended} | trial.late(summary, limits.case_s)
             else:
                 for event in events:
                     listen(event)
         progress.show_closing(summary, project.root, 0, to_stderr=False)
-        for line in trial.late(summary, request.timeout or trial.LIMIT_S):
+        for line in late.values():
             console.say(line)
         guessed = [draft.path.stem for draft in tried if draft.needed]
         if guessed:

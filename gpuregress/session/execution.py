@@ -30,7 +30,7 @@ from gpuregress.foundation.errors import (
 )
 from gpuregress.foundation.escapes import one_line
 from gpuregress.foundation.records import SOURCE_DIGITS, AcceptedBy, Case, Outcome, RunKind, Task, Verdict, to_plain
-from gpuregress.foundation.wording import first_names
+from gpuregress.foundation.wording import first_names, plural
 from gpuregress.gpu.records import MutableRecord, Record, replace
 from gpuregress.judge import agreement, atomic_updates, verdict
 from gpuregress.judge.accepted import AcceptedDumps
@@ -153,10 +153,13 @@ class RepeatedTimeouts:
 
     Args:
         kind: of the run: an attended run has no limit of its own.
+        limit: that the request sets; 0: none.
     """
 
-    def __init__(self, kind: RunKind) -> None:
-        self._default = AT_NIGHT if kind != "run" else 0
+    def __init__(self, kind: RunKind, limit: int = 0) -> None:
+        self._default = limit
+        if kind != "run" and not limit:
+            self._default = AT_NIGHT
         self._cases: defaultdict[_Kernel, list[str]] = defaultdict(list)
 
     def note(self, case: Case, outcome: Outcome | None) -> None:
@@ -182,8 +185,8 @@ class RepeatedTimeouts:
         for source, kernel in _kernels(case):
             cases = self._cases.get((source, kernel), [])
             if len(cases) >= limit:
-                times = f"{len(cases)} times, in {first_names(cases)}"
-                return f"not run: {kernel} timed out {times} (limits: {{timeouts: {limit}}})"
+                times = plural(len(cases), "time")
+                return f"not run: {kernel} timed out {times}, in {first_names(cases)} (limits: {{timeouts: {limit}}})"
         return ""
 
 
@@ -291,7 +294,7 @@ class _Execution:
         self._accepted = AcceptedDumps(BaselineStore.of(context.project), context.devices.kind)
         self._texts = SourceTexts(context.project.runs)
         self._part = part
-        self._timeouts = RepeatedTimeouts(context.request.kind)
+        self._timeouts = RepeatedTimeouts(context.request.kind, context.request.timeouts)
         self._verdicts: dict[str, Verdict] = dict(part.kept)
         self._remarks: dict[str, None] = {}
         self._slots: dict[str, str] = {}

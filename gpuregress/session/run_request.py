@@ -51,6 +51,8 @@ class RunRequest(Record):
         jobs: workers; None: one a core or a GPU.
         repeat: how often to run each case, in place of the jobs' own number.
         timeout: seconds for a case, in place of the jobs' own limit.
+        timeouts: of one kernel, after which its other cases are skipped, where the job and the project do not say; 0:
+            those of the kind of run.
         parameters: parameters with other values than the jobs' own.
         fail_fast: stop after the first case that does not pass.
         rerun_failed: only the cases that did not pass in the last run.
@@ -88,6 +90,7 @@ class RunRequest(Record):
     jobs: int | None = None
     repeat: int | None = None
     timeout: float | None = None
+    timeouts: int = 0
     parameters: tuple[ParameterOverride, ...] = ()
     fail_fast: bool = False
     rerun_failed: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from gpuregress.toolchain import cxx_declarations
 from gpuregress.toolchain.cxx_declarations import Declaration
@@ -27,14 +28,21 @@ def aliases(texts: Iterable[str], defines: Mapping[str, str]) -> dict[str, str]:
         defines: macros of the compilation, which take precedence.
     """
     found: dict[str, set[str]] = {}
-    for text in map(without_comments, texts):
-        pairs = [(match[2], match[1]) for match in _TYPEDEF.finditer(text)]
-        pairs += [(match["name"], match["type"]) for match in _USING.finditer(text) if not match["template"]]
-        pairs += [(match[1], match[2]) for match in _MACRO.finditer(text)]
-        for name, meaning in pairs:
-            found.setdefault(name, set()).add(_plain(meaning))
+    for text in texts:
+        for name, meaning in _meanings(text):
+            found.setdefault(name, set()).add(meaning)
     known = {name: meanings.pop() for name, meanings in found.items() if len(meanings) == 1}
     return {**known, **{name: _plain(text) for name, text in defines.items()}}
+
+
+@lru_cache(maxsize=512)
+def _meanings(text: str) -> tuple[tuple[str, str], ...]:
+    """List the names of types in a text with what they stand for; cached, since kernels share their headers."""
+    code = without_comments(text)
+    pairs = [(match[2], match[1]) for match in _TYPEDEF.finditer(code)]
+    pairs += [(match["name"], match["type"]) for match in _USING.finditer(code) if not match["template"]]
+    pairs += [(match[1], match[2]) for match in _MACRO.finditer(code)]
+    return tuple((name, _plain(meaning)) for name, meaning in pairs)
 
 
 def pointees(kernel: str, declared: Declaration, known: Mapping[str, str]) -> tuple[str | None, ...]:

@@ -15,6 +15,8 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -136,7 +138,44 @@ def scan(path: Path, folders: Iterable[Path] = (), included: Sequence[str] = ())
         OSError: the source cannot be read.
     """
     source = Path(os.path.realpath(path.parent)) / path.name
-    return _Scan(source, tuple(dict.fromkeys((source.parent, *folders)))).inputs(included)
+    searched = tuple(dict.fromkeys((source.parent, *folders)))
+    known = _known.get()
+    if known is None:
+        return _Scan(source, searched, cache(_header)).inputs(included)
+    key = (source, searched, tuple(included))
+    if key not in known.scans:
+        known.scans[key] = _Scan(source, searched, known.header).inputs(included)
+    return known.scans[key]
+
+
+class _KnownFiles:
+    """What is known of files in a block that reads each once."""
+
+    def __init__(self) -> None:
+        self.header = cache(_header)
+        self.scans: dict[tuple[Path, tuple[Path, ...], tuple[str, ...]], SourceInputs] = {}
+
+
+_known: ContextVar[_KnownFiles | None] = ContextVar("known_files", default=None)
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Read each file once in this block; who compiles a source reads it again, and reports a change.
+
+    What the block itself writes must be followed by `forget_files`.
+    """
+    token = _known.set(_KnownFiles())
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
+def forget_files() -> None:
+    """Read the files again in a block of `reading_once`: some were written or removed."""
+    if _known.get() is not None:
+        _known.set(_KnownFiles())
 
 
 def is_telling(text: str) -> bool:
@@ -215,9 +254,9 @@ def _candidates(name: str, folders: Iterable[Path], header: _Lookup = _header) -
 class _Scan:
     """The search from one source. What a folder has of a name is looked up once."""
 
-    def __init__(self, source: Path, folders: tuple[Path, ...]) -> None:
+    def __init__(self, source: Path, folders: tuple[Path, ...], header: _Lookup) -> None:
         self._folders = folders
-        self._header = cache(_header)
+        self._header = header
         self._real_folder = cache(os.path.realpath)
         self._numbers: dict[str, int] = {}
         self._files: list[Path] = []

@@ -135,6 +135,7 @@ def compiled_text(source: Source) -> str:
     return "\n".join((unit.text, *headers))
 
 
+@include_scanner.reading_once()
 def compile_source(source: Source, text: str) -> NvrtcResult:
     """Compile a source.
 

@@ -34,6 +34,7 @@ from gpuregress.toolchain import (
     cubin_linker,
     cxx_declarations,
     debug_types,
+    include_scanner,
     nvrtc_options,
     ptx_declarations,
     source_keys,
@@ -151,10 +152,11 @@ def compile(source: Source) -> Program:  # noqa: A001 - the word of the trade; c
         HarnessError: it is not in the cache and NVRTC is not installed.
         StorageError: the cache cannot be written.
     """
-    program = find(source)
-    if program is not None:
-        return program
-    files = _inputs(source)
+    with include_scanner.reading_once():
+        program = find(source)
+        if program is not None:
+            return program
+        files = _inputs(source)
     if files.unknown:
         return make(source)
     if source.python:

@@ -326,6 +326,12 @@ def test_another_run_has_no_limit_but_the_jobs() -> None:
     assert "5 times, in a/1, a/2, a/3 and 2 more" in seen.reason(limited("b", "sleep", timeouts=2))
 
 
+def test_a_request_may_hold_back_cases_after_one_timeout() -> None:
+    seen = RepeatedTimeouts("run", 1)
+    seen.note(limited("a/1", "sleep"), timeout())
+    assert "sleep timed out 1 time, in a/1" in seen.reason(limited("a/2", "sleep"))
+
+
 def test_the_kernel_is_that_of_the_launch_that_timed_out() -> None:
     seen = RepeatedTimeouts("run")
     seen.note(limited("a", "double", "sleep", timeouts=1), timeout(1))

@@ -207,3 +207,15 @@ def test_any_text_is_read_to_its_end(text: str) -> None:
         after = include_scanner.scan(root / "a.cu")
     assert len(after.files) == 2
     assert bool(before.unknown) == bool(after.unknown)
+
+
+def test_files_are_read_once_in_a_block_until_they_are_forgotten(tmp_path: Path) -> None:
+    _tree(tmp_path, {"a.cu": '#include "b.h"\n#include "c.h"\n', "b.h": "int b;\n"})
+    with include_scanner.reading_once():
+        assert _names(tmp_path) == ["a.cu", "b.h"]
+        _tree(tmp_path, {"c.h": "int c;\n"})
+        assert _names(tmp_path) == ["a.cu", "b.h"]
+        include_scanner.forget_files()
+        assert _names(tmp_path) == ["a.cu", "b.h", "c.h"]
+        (tmp_path / "c.h").unlink()
+    assert _names(tmp_path) == ["a.cu", "b.h"]

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import IO
 
 from gpuregress.execution.workers.channel import encode_error, of_child
-from gpuregress.foundation import process_state
+from gpuregress.foundation import call_stack, process_state
 from gpuregress.foundation.errors import GpuregressError, HarnessError
 from gpuregress.foundation.interrupts import die_with_parent
 from gpuregress.foundation.records import Source, from_json, to_plain
@@ -149,5 +149,5 @@ def _start_helper(request: _Request, numbers: Iterator[int]) -> tuple[int, IO[st
 
 if __name__ == "__main__":
     die_with_parent()
-    main(int(sys.argv[sys.argv.index("--channel") + 1]))
+    call_stack.call_with_room(lambda: main(int(sys.argv[sys.argv.index("--channel") + 1])))
     os._exit(0)  # taking Python apart costs 50 ms

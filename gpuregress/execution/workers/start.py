@@ -10,6 +10,7 @@ import sys
 
 from gpuregress.execution.cuda.context_start import ContextStart
 from gpuregress.execution.workers import worker_spawn
+from gpuregress.foundation import call_stack
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
             driver_start = ContextStart(int(number))
     from gpuregress.execution.workers import child  # noqa: PLC0415 - 0.2 s, while the driver starts
 
-    child.serve_and_leave(driver_start=driver_start)
+    call_stack.call_with_room(lambda: child.serve_and_leave(driver_start=driver_start))
 
 
 if __name__ == "__main__":

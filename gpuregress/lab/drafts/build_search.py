@@ -25,7 +25,7 @@ from gpuregress.lab.drafts.launch_facts import include_folders
 from gpuregress.lab.host_programs import program
 from gpuregress.session import compilation
 from gpuregress.store.project import Project
-from gpuregress.toolchain import compiler_messages, programs
+from gpuregress.toolchain import compiler_messages, include_scanner, programs
 from gpuregress.toolchain.build_options import build_files
 from gpuregress.toolchain.build_options.database import CompileCommands
 from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
@@ -398,6 +398,7 @@ class _Search:
                 else:
                     storage.write_atomic(path, text.encode())
                 self._absent[name] = made_from
+            include_scanner.forget_files()
             self._folders[self._stand_ins] = ""
             known = [self._stand_ins / name for name in self._earlier]
             untold = [self._stand_ins / name for name, made_from in self._absent.items() if made_from is None]
@@ -409,6 +410,8 @@ class _Search:
                 storage.write_atomic(path, self._classes.encode())
         except OSError:
             return False
+        finally:
+            include_scanner.forget_files()
         return True
 
     def _remove_stand_ins(self) -> None:
@@ -417,6 +420,7 @@ class _Search:
         for folder, _, _ in os.walk(self._stand_ins, topdown=False):
             with contextlib.suppress(OSError):  # it has other files
                 Path(folder).rmdir()
+        include_scanner.forget_files()
         self._absent.clear()
         self._folders.pop(self._stand_ins, None)
 
@@ -508,14 +512,17 @@ class _Search:
 
     def _left_out(self) -> dict[str, Sequence[str]]:
         """The words without an effect here; of macros those that the source's files name."""
-        contents = [path.read_bytes() for path in self._files(self._options) if path.is_file()]
+        words: set[bytes] = set()
+        for path in self._files(self._options):
+            if path.is_file():
+                words.update(re.findall(rb"\w+", path.read_bytes()))
         left_out: dict[str, Sequence[str]] = {}
-        for reason, words in self._given.left_out.items():
+        for reason, options in self._given.left_out.items():
             named: list[str] = []
-            for word in words:
-                macro = re.match(r"-D(\w+)", word)
-                if macro is None or any(re.search(rf"\b{macro[1]}\b".encode(), content) for content in contents):
-                    named.append(word)
+            for option in options:
+                macro = re.match(r"-D(\w+)", option)
+                if macro is None or macro[1].encode() in words:
+                    named.append(option)
             if named:
                 left_out[reason] = named
         return left_out

@@ -18,19 +18,19 @@ from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 
-LIMIT_S = 5.0
+_CASE_S = 5.0
 """For a case in its first run, in place of the limit in the job."""
-FIRST_RUN_S = 8.0
+_RUN_S = 8.0
 """For the first run of all drafts; cases without a turn are named."""
-_ROUND_S = 8.0
-"""For a run of the drafts whose guesses were changed."""
-MOST_BYTES = 2**30
-"""Of a job's buffers in its first run."""
-_TRIAL_S = 3.0
+_TRIAL_S = 1.5
+"""For a case in a trial; its code is optimised after the first time, and it is tried once more."""
+_ROUND_S = 4.0
+"""For a run of the drafts whose guesses were changed: kernels that do not end then leave others without a turn."""
 _ALL_TRIALS_S = 12.0
-"""After which no further trial begins."""
 _MOST_LONGER = 2.0
 """How much longer a case and the trials may take where the drafts took long, as on a slow machine."""
+MOST_BYTES = 2**30
+"""Of a job's buffers in its first run."""
 _MOST_ROUNDS = 16
 _NEEDED = b"NEEDED"
 _FIRST_FACTOR = 2
@@ -47,6 +47,44 @@ _MOST_SHARED = 64
 """Bytes for each thread of a block."""
 _SIGNED = re.compile(r"\bint(?:8|16|32|64)\b")
 _FOUND_SIZE = "its size, which was found by trial for the parameters above"
+
+
+class RunLimits(Record):
+    """Limits of the runs of drafts, in seconds.
+
+    Attributes:
+        run_s: of a run that is shown.
+        case_s: of a case in it.
+        trials_s: of all trials.
+        round_s: of one trial.
+        trial_s: of a case in a trial.
+    """
+
+    run_s: float
+    case_s: float
+    trials_s: float
+    round_s: float
+    trial_s: float
+
+
+def run_limits(drafting_s: float) -> RunLimits:
+    """Set the limits of the runs of drafts, which are longer on a slow machine.
+
+    Args:
+        drafting_s: what it took to write the drafts, seconds.
+    """
+    return RunLimits(
+        run_s=max(_RUN_S, float(round(drafting_s))),
+        case_s=_longer(_CASE_S, float(round(drafting_s / 4))),
+        trials_s=_longer(_ALL_TRIALS_S, drafting_s),
+        round_s=_longer(_ROUND_S, drafting_s / 2),
+        trial_s=_longer(_TRIAL_S, drafting_s / 8),
+    )
+
+
+def _longer(limit_s: float, slow_s: float) -> float:
+    """Return a limit, or what a slow machine takes, up to twice the limit; seconds."""
+    return max(limit_s, min(slow_s, _MOST_LONGER * limit_s))
 
 
 class FoundSize(Record):
@@ -133,19 +171,19 @@ def find_sizes(
     project: Project,
     guessed: Mapping[Path, tuple[str, ...]],
     device: str,
-    drafting_s: float = 0.0,
+    limits: RunLimits | None = None,
     first: RunSummary | None = None,
 ) -> list[TriedJob]:
     """Change guesses in drafts until the kernel stays inside its buffers.
 
     A buffer whose size is a guess grows. Where that does not help, guessed contents become zeros, and guessed numbers
-    smaller.
+    smaller. What makes a kernel fail otherwise, or not end, is taken back.
 
     Args:
         project: of the jobs.
         guessed: job file → its buffers whose size is a guess. The files are changed.
         device: where they run.
-        drafting_s: what it took to write the drafts, seconds: the trials may take as long, on a slow machine.
+        limits: of the trials; None: those of drafts that were quick.
         first: a run of the drafts as they are, if there was one.
 
     Returns:
@@ -154,18 +192,21 @@ def find_sizes(
     Raises:
         Interrupted: the user asked to stop.
     """
+    if limits is None:
+        limits = run_limits(0)
     jobs = [TriedJob(path, names) for path, names in guessed.items()]
     pending = [job for job in jobs if _NEEDED in storage.read_bytes(job.path)]
-    start = time.monotonic()
+    until = time.monotonic() + limits.trials_s
+    unended: set[Path] = set()  # as they were drafted
     with storage.scratch() as scratch:
         for number in range(_MOST_ROUNDS):
-            if not pending:
-                break
-            if time.monotonic() > start + _longer(_ALL_TRIALS_S, drafting_s):
+            if not pending or time.monotonic() > until:
                 break
             summary = first if number == 0 else None
             if summary is None:
-                summary = _run(project.with_runs(scratch / str(number)), [job.path for job in pending], device)
+                round_until = min(until, time.monotonic() + limits.round_s)
+                request = RunRequest(device=device, timeout=limits.trial_s, timeouts=1, until=round_until)
+                summary = _run(project.with_runs(scratch / str(number)), [job.path for job in pending], request)
             if summary is None:
                 for job in pending:
                     job.restore()
@@ -173,35 +214,33 @@ def find_sizes(
             changed: list[TriedJob] = []
             for job in pending:
                 verdicts = [verdict for verdict in summary.verdicts if verdict.job == job.path.stem]
-                if job.change(verdicts):
+                statuses = {verdict.status for verdict in verdicts}
+                if number == 0 and "timeout" in statuses:
+                    unended.add(job.path)
+                if "timeout" in statuses and job.path not in unended:
+                    job.restore()
+                elif job.change(verdicts):
                     changed.append(job)
-                elif any(verdict.status in ("fault", "error") for verdict in verdicts) or not verdicts:
+                elif statuses & {"fault", "timeout", "error"} or not statuses & {"new", "pass", "differ"}:
                     job.restore()
             pending = changed
     return [job for job in jobs if job.sizes or job.changes]
 
 
-def first_run_request(device: str, drafting_s: float) -> RunRequest:
-    """Request the first run of drafts, which is shown: it has short limits, on a slow machine longer ones.
+def first_run_request(device: str, limits: RunLimits) -> RunRequest:
+    """Request a run of drafts that is shown, which begins now.
 
     Args:
         device: where it is.
-        drafting_s: what it took to write the drafts, seconds.
+        limits: of it.
     """
-    run_s = max(FIRST_RUN_S, float(round(drafting_s)))
-    deadline = f"{run_s:g} s for this first run"
-    timeout = _longer(LIMIT_S, drafting_s / 4)
-    until = time.monotonic() + run_s
-    return RunRequest(device=device, timeout=timeout, until=until, deadline=deadline)
+    deadline = f"{limits.run_s:g} s for this first run"
+    until = time.monotonic() + limits.run_s
+    return RunRequest(device=device, timeout=limits.case_s, timeouts=1, until=until, deadline=deadline)
 
 
-def _longer(limit_s: float, slow_s: float) -> float:
-    """Return a limit, or what a slow machine takes, up to twice the limit; seconds."""
-    return max(limit_s, min(float(round(slow_s)), _MOST_LONGER * limit_s))
-
-
-def late(summary: RunSummary, limit_s: float) -> list[str]:
-    """Explain what to do about the cases that did not end in their first run, a line for each job.
+def late(summary: RunSummary, limit_s: float) -> dict[str, str]:
+    """Explain what to do about the cases that did not end in their first run: job → a line.
 
     Args:
         summary: of the run.
@@ -220,7 +259,7 @@ def late(summary: RunSummary, limit_s: float) -> list[str]:
             "time with `gpuregress run`; if the kernel waits for what an earlier launch of the program makes, put that "
             "launch before it in `launches:`"
         )
-    return list(lines.values())
+    return lines
 
 
 def _with_larger_shared_memory(text: str, verdicts: Sequence[Verdict]) -> str:
@@ -304,9 +343,7 @@ _STEPS: tuple[_Step, ...] = (
 )
 
 
-def _run(project: Project, paths: list[Path], device: str) -> RunSummary | None:
-    until = time.monotonic() + _ROUND_S
-    request = RunRequest(device=device, timeout=_TRIAL_S, until=until)
+def _run(project: Project, paths: list[Path], request: RunRequest) -> RunSummary | None:
     try:
         summary = session.run(project, [str(path) for path in paths], request)
     except Interrupted:

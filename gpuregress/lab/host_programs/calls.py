@@ -40,7 +40,7 @@ class HostCalls(HostExpressions):
             return self.evaluate(called)
         if called.type == "field_expression":
             return self._method(node, called, given)
-        plain = grammar.text(called).partition("<")[0].rpartition("::")[2].strip()
+        plain = self._text(called).partition("<")[0].rpartition("::")[2].strip()
         template = self._template_arguments(called)
         if plain in ("static_cast", "reinterpret_cast", "const_cast") and len(given) == 1:
             value = self.evaluate(given[0])
@@ -66,7 +66,7 @@ class HostCalls(HostExpressions):
         arguments = grammar.first(called, "template_argument_list")
         if arguments is None:
             return ""
-        return grammar.text(arguments)[1:-1].strip()
+        return self._text(arguments)[1:-1].strip()
 
     def _macro(self, node: Node, name: str, given: Sequence[Node]) -> Object | None:
         macro = self.program.macros[name]
@@ -75,10 +75,10 @@ class HostCalls(HostExpressions):
         if "#" in macro.body.replace("##", "") and not is_called:  # a message of it has the argument's text
             values = [self.evaluate(argument) for argument in given]
             return values[0] if values else None
-        texts = {name: grammar.text(argument) for name, argument in zip(macro.parameters, given, strict=False)}
+        texts = {name: self._text(argument) for name, argument in zip(macro.parameters, given, strict=False)}
         if macro.parameters[-1:] == ("...",):
             further = given[len(macro.parameters) - 1 :]
-            texts["__VA_ARGS__"] = ", ".join(grammar.text(argument) for argument in further)
+            texts["__VA_ARGS__"] = ", ".join(self._text(argument) for argument in further)
 
         def replacement(match: re.Match[str]) -> str:
             text = texts.get(match[0], match[0])
@@ -100,13 +100,13 @@ class HostCalls(HostExpressions):
         argument = called.child_by_field_name("argument")
         field = called.child_by_field_name("field")
         base = self._part(called, "argument")
-        name = grammar.text(field).partition("<")[0] if field is not None else ""
+        name = self._text(field).partition("<")[0] if field is not None else ""
         functions = self.program.functions.get(name)
         if isinstance(base, ArrayPointer):
             return library.method(self, base, name, given, node)
         if argument is not None and name == "data_ptr":
             element = self._cast_type(called)
-            return ArrayPointer(HostArray(grammar.text(argument), None, self.place(node), element), element)
+            return ArrayPointer(HostArray(self._text(argument), None, self.place(node), element), element)
         if functions and name in self.program.launching:
             return self.call(functions[0], given)
         library.change([self.evaluate(argument) for argument in given])
@@ -119,7 +119,7 @@ class HostCalls(HostExpressions):
         return tuple(self._template_text(argument) for argument in arguments.named_children)
 
     def _template_text(self, node: Node) -> str:
-        spelled = grammar.text(node)
+        spelled = self._text(node)
         name = spelled.strip()
         is_value = _WORD.fullmatch(name) and (self._cell(name) is not None or name in self.program.macros)
         if name in ("true", "false"):
@@ -142,7 +142,7 @@ class HostCalls(HostExpressions):
 
     def _instance(self, node: Node) -> str:
         """Spell a kernel's name with its template arguments evaluated."""
-        name = grammar.text(node).partition("<")[0].strip()
+        name = self._text(node).partition("<")[0].strip()
         arguments = self._template_arguments(node)
         if not arguments:
             return name
@@ -180,7 +180,7 @@ class HostCalls(HostExpressions):
         """
         arguments = tuple(self.evaluate(argument) for argument in given)
         types = tuple(self._type_of(argument, value) for argument, value in zip(given, arguments, strict=True))
-        texts = tuple(" ".join(grammar.text(argument).split()) for argument in given)
+        texts = tuple(" ".join(self._text(argument).split()) for argument in given)
         self.record_values(name, (grid, block, shared), arguments, types, texts, node)
 
     def record_values(
@@ -240,7 +240,7 @@ class HostCalls(HostExpressions):
             return ""
         if value.is_integer:
             return "int"
-        return "double" if "." in grammar.text(node) else "float"
+        return "double" if "." in self._text(node) else "float"
 
 
 def split_arguments(text: str) -> list[str]:

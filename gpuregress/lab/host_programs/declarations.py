@@ -44,7 +44,7 @@ class HostDeclarations(HostCalls):
                 value = self._part(enumerator, "value")
             if name is None:
                 continue
-            spelled = grammar.text(name)
+            spelled = self._text(name)
             number = value if isinstance(value, HostScalar) else self.unknown(spelled, "int", enumerator)
             if number.is_known:
                 number = constant(number.number)
@@ -55,14 +55,14 @@ class HostDeclarations(HostCalls):
         given = node.child_by_field_name("type")
         if given is None:
             return
-        spelled = self.resolved(grammar.text(given))
+        spelled = self.resolved(self._text(given))
         if given.type == "enum_specifier":
             self._enumerate(given)
         for declarator in node.children_by_field_name("declarator"):
             name = declarations.declared_name(declarator)
             if not name:
                 continue
-            before_name, found_name, _ = grammar.text(declarator).partition("=")[0].partition(name)
+            before_name, found_name, _ = self._text(declarator).partition("=")[0].partition(name)
             stars = before_name.count("*") if found_name else 0
             cell = HostCell(name, spelled + "*" * stars, doubts=self._doubts)
             value = self._initial(cell, declarator)
@@ -80,7 +80,7 @@ class HostDeclarations(HostCalls):
             value_node = declarator.child_by_field_name("value")
             inner = declarator.child_by_field_name("declarator")
         elif declarator.type == "function_declarator":
-            if _FUNCTION_POINTERS.search(grammar.text(declarator)):
+            if _FUNCTION_POINTERS.search(self._text(declarator)):
                 return Structure({}, "[]")
             # To the grammar, `dim3 grid(a, b);` declares a function.
             value_node = declarator.child_by_field_name("parameters")
@@ -92,8 +92,8 @@ class HostDeclarations(HostCalls):
             return self._array(cell, inner, value_node)
         if cell.type == "dim3":
             return self._dim3(value_node)
-        if value_node is None and inner is not None and _POINTERS.match(grammar.text(inner)):
-            return Structure({}, cell.type + "[]" * grammar.text(inner).count("["))
+        if value_node is None and inner is not None and _POINTERS.match(self._text(inner)):
+            return Structure({}, cell.type + "[]" * self._text(inner).count("["))
         if value_node is None:
             if "*" in cell.type or dtype_of_type(cell.type):
                 return None
@@ -170,7 +170,7 @@ class HostDeclarations(HostCalls):
 
     def _array(self, cell: HostCell, node: Node, value: Node | None) -> Object | None:
         if value is None and cell.type == "dim3":
-            return Structure({}, cell.type + "[]" * grammar.text(node).count("["))
+            return Structure({}, cell.type + "[]" * self._text(node).count("["))
         items: list[Object | None] = []
         if value is not None:
             items = [self.evaluate(child) for child in value.named_children]

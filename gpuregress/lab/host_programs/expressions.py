@@ -47,10 +47,9 @@ class HostExpressions(HostScope):
     def evaluate(self, node: Node) -> Object | None:
         """Compute the value of an expression; None where nothing is known of it."""
         self._step()
-        reader = getattr(self, f"_on_{node.type}", None)
+        reader = self._reader(node.type)
         if reader is not None:
-            result: Object | None = reader(node)
-            return result
+            return reader(node)
         value = None
         for child in node.named_children:
             if child.type.endswith("statement") or child.type == "declaration":
@@ -69,13 +68,13 @@ class HostExpressions(HostScope):
         return self.evaluate(child)
 
     def _on_number_literal(self, node: Node) -> Object | None:
-        return library.number(grammar.text(node))
+        return library.number(self._text(node))
 
     def _on_string_literal(self, _: Node) -> None:
         return None
 
     def _on_type_descriptor(self, node: Node) -> Object | None:
-        if not _WORD.fullmatch(grammar.text(node)):
+        if not _WORD.fullmatch(self._text(node)):
             return None
         return self._on_identifier(node)
 
@@ -92,7 +91,7 @@ class HostExpressions(HostScope):
         return Listed(tuple(self.evaluate(child) for child in node.named_children))
 
     def _on_identifier(self, node: Node) -> Object | None:
-        name = grammar.text(node)
+        name = self._text(node)
         cell = self._cell(name)
         if cell is not None:
             return cell.value
@@ -113,22 +112,22 @@ class HostExpressions(HostScope):
     _on_type_identifier = _on_identifier
 
     def _on_qualified_identifier(self, node: Node) -> Object | None:
-        name = grammar.text(node).rpartition("::")[2]
+        name = self._text(node).rpartition("::")[2]
         cell = self._cell(name)
         if cell is not None:
             return cell.value
         if self.program.kernel(name) is not None:
-            return NamedFunction(grammar.text(node))
+            return NamedFunction(self._text(node))
         return self._class_constant(node)
 
     def _class_constant(self, node: Node) -> Object | None:
         """Return a static member of a class, as `Traits<128, 4>::kThreads`, which the compiler knows."""
-        scope = self.resolved(grammar.text(node).rpartition("::")[0])
+        scope = self.resolved(self._text(node).rpartition("::")[0])
         head = scope.partition("<")[0]
         is_open = self.program.class_names.isdisjoint([head.rpartition("::")[2]]) or self.has_variables(scope)
         if is_open:
             return None
-        spelled = f"{scope}::{grammar.text(node).rpartition('::')[2]}"
+        spelled = f"{scope}::{self._text(node).rpartition('::')[2]}"
         name = spelled.rpartition("::")[2]
         if spelled not in self._constants:
             self.unevaluated.add(spelled)
@@ -167,13 +166,13 @@ class HostExpressions(HostScope):
 
     def _parsed(self, text: str, *, is_lenient: bool) -> Node | None:
         """Parse the text of a macro; None where it is no declaration or statement, unless errors are taken."""
-        if text not in self._texts:
+        if text not in self._parsed_texts:
             plain = re.sub(r"\\\n", " \n", text)
             ascii_text = plain.encode("ascii", "replace").decode()
             root = grammar.root(f"void macro() {{ {ascii_text} }}")
             body = grammar.first(root, "compound_statement")
-            self._texts[text] = None if root.has_error and not is_lenient else body
-        return self._texts[text]
+            self._parsed_texts[text] = None if root.has_error and not is_lenient else body
+        return self._parsed_texts[text]
 
     def _on_parenthesized_expression(self, node: Node) -> Object | None:
         if not node.named_children:
@@ -187,7 +186,7 @@ class HostExpressions(HostScope):
         given, value = node.child_by_field_name("type"), node.child_by_field_name("value")
         if given is None or value is None:
             return None
-        return self._cast(grammar.text(given), self.evaluate(value))
+        return self._cast(self._text(given), self.evaluate(value))
 
     def _cast(self, spelled: str, value: Object | None) -> Object | None:
         type_ = self.resolved(spelled)
@@ -203,7 +202,7 @@ class HostExpressions(HostScope):
 
     def _on_sizeof_expression(self, node: Node) -> Object | None:
         operand = node.child_by_field_name("type") or node.child_by_field_name("value")
-        text = grammar.text(operand).strip("() ") if operand is not None else ""
+        text = self._text(operand).strip("() ") if operand is not None else ""
         cell = self._cell(text)
         if cell is not None:
             if isinstance(cell.value, ArrayPointer) and not cell.type.endswith("*"):
@@ -222,8 +221,8 @@ class HostExpressions(HostScope):
         if operator is None:
             return None
         if isinstance(value, HostScalar):
-            return scalars.unary(grammar.text(operator), value)
-        if isinstance(value, (ArrayPointer, Reference)) and grammar.text(operator) == "!":
+            return scalars.unary(self._text(operator), value)
+        if isinstance(value, (ArrayPointer, Reference)) and self._text(operator) == "!":
             return constant(0)
         return None
 
@@ -233,7 +232,7 @@ class HostExpressions(HostScope):
         operator = node.child_by_field_name("operator")
         if left is None or right is None or operator is None:
             return None
-        sign = grammar.text(operator)
+        sign = self._text(operator)
         first = self.evaluate(left)
         if sign in ("&&", "||") and isinstance(first, HostScalar) and bool(first.number) == (sign == "||"):
             return first
@@ -300,7 +299,7 @@ class HostExpressions(HostScope):
             self._change(left)
         if cell is None:
             return value
-        sign = grammar.text(operator) if operator is not None else "="
+        sign = self._text(operator) if operator is not None else "="
         if sign != "=":
             old = cell.value
             if not isinstance(value, HostScalar):
@@ -327,7 +326,7 @@ class HostExpressions(HostScope):
             return None
         old = cell.value
         self._note(cell)
-        sign = "+" if "++" in grammar.text(node) else "-"
+        sign = "+" if "++" in self._text(node) else "-"
         moved = scalars.binary(sign, constant(old.number), constant(1))
         if not old.is_known and old.op != "loop":
             moved = named(cell.name, moved.number, self.place(node), is_known=False)
@@ -344,7 +343,7 @@ class HostExpressions(HostScope):
         argument = node.child_by_field_name("argument")
         if argument is None:
             return None
-        if grammar.text(node).startswith("&"):
+        if self._text(node).startswith("&"):
             return self._address_of(argument)
         value = self.evaluate(argument)
         if isinstance(value, Reference):
@@ -393,14 +392,14 @@ class HostExpressions(HostScope):
     def lvalue(self, node: Node) -> HostCell | None:
         """Find the variable, member or element that an expression names."""
         if node.type in ("identifier", "type_identifier"):
-            return self._cell(grammar.text(node))
+            return self._cell(self._text(node))
         if node.type in ("parenthesized_expression", "cast_expression") and node.named_children:
             return self.lvalue(node.named_children[-1])
         if node.type == "qualified_identifier":
-            return self._cell(grammar.text(node).rpartition("::")[2])
+            return self._cell(self._text(node).rpartition("::")[2])
         if node.type == "field_expression":
             return self._member(node)
-        if node.type == "pointer_expression" and grammar.text(node).startswith("*"):
+        if node.type == "pointer_expression" and self._text(node).startswith("*"):
             value = self._part(node, "argument")
             if isinstance(value, Reference):
                 return value.cell
@@ -450,7 +449,7 @@ class HostExpressions(HostScope):
         field = node.child_by_field_name("field")
         if argument is None or field is None:
             return None
-        name = grammar.text(field)
+        name = self._text(field)
         base = self.evaluate(argument)
         if isinstance(base, Reference):
             base = base.cell.value
@@ -465,7 +464,7 @@ class HostExpressions(HostScope):
                 if base.is_given and type_:
                     base.members[name].value = self.unknown_of(name, type_, is_called=False)
             return base.members[name]
-        if grammar.text(argument) == "this":
+        if self._text(argument) == "this":
             return self._cell(name)
         return None
 
@@ -475,7 +474,7 @@ class HostExpressions(HostScope):
         count: Object | None = constant(1)
         if declarator is not None and declarator.child_by_field_name("length") is not None:
             count = self._part(declarator, "length")
-        element = self.resolved(grammar.text(given)) if given is not None else ""
+        element = self.resolved(self._text(given)) if given is not None else ""
         size = self.size(element, node)
         total = scalars.binary("*", count, size) if isinstance(count, HostScalar) else None
         memory = HostArray("", total, self.place(node), element)

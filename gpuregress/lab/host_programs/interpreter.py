@@ -37,9 +37,12 @@ class HostStatements(HostDeclarations):
         self._step()
         kind = node.type
         if kind in _BLOCKS or kind.startswith("preproc"):
-            with self._frame():
+            self._frames.append({})
+            try:
                 for child in node.named_children:
                     self.execute(child)
+            finally:
+                self._frames.pop()
         elif kind in ("declaration", "field_declaration"):
             self._declare(node)
         elif kind == "if_statement":
@@ -69,7 +72,7 @@ class HostStatements(HostDeclarations):
             name = node.child_by_field_name("name")
             given = node.child_by_field_name("type")
             if name is not None and given is not None:
-                self._types[grammar.text(name)] = self.resolved(grammar.text(given))
+                self._types[self._text(name)] = self.resolved(self._text(given))
         else:
             self.evaluate(node)
 
@@ -124,12 +127,6 @@ class HostStatements(HostDeclarations):
         self.assumed[key] = other.number
         return True
 
-    def _launches(self, node: Node) -> bool:
-        """Tell whether code may launch a kernel."""
-        if grammar.first(node, "kernel_call_syntax") is not None:
-            return True
-        return bool(set(_WORD.findall(grammar.text(node))) & self.program.launching)
-
     @contextmanager
     def _not_left(self) -> Iterator[None]:
         """Go on after a `break` on an unknown condition."""
@@ -140,11 +137,9 @@ class HostStatements(HostDeclarations):
 
     def _look_through(self, node: Node, condition: HostScalar | None = None) -> None:
         """Run a branch that is not taken for its launches alone."""
-        words = set(_WORD.findall(grammar.text(node)))
-        has_launch = grammar.first(node, "kernel_call_syntax") is not None
-        if not has_launch and not words & self.program.launching:
+        if not self._launches(node):
             return
-        if has_launch and condition is not None:
+        if condition is not None and grammar.first(node, "kernel_call_syntax") is not None:
             self._fix(condition)
         with self._untaken(), suppress(FunctionReturn):
             self.execute(node)
@@ -208,17 +203,13 @@ class HostStatements(HostDeclarations):
             if started is not None:
                 self.execute(started)
                 self._mark_loop(started, frame)
-            words = set(_WORD.findall(grammar.text(body)))
-            has_launch = grammar.first(body, "kernel_call_syntax") is not None or bool(words & self.program.launching)
-            before: dict[int, Object | None] = {}
-            for visible in self._frames:
-                before.update({id(cell): cell.value for cell in visible.values()})
+            before = [(cell, cell.value) for visible in self._frames for cell in visible.values()]
             limit = self._limit
             choices = self._choices
             outer = self._loops
             if node.type == "for_range_loop":
                 self._change_elements(node)
-            if has_launch:
+            if self._launches(body):
                 self._loops = [*outer, self.place(node)]
                 turns = 1
             else:
@@ -239,7 +230,7 @@ class HostStatements(HostDeclarations):
 
     def _change_elements(self, node: Node) -> None:
         """Let the contents of the array be uncertain whose elements a loop has references to."""
-        declared = grammar.text(node).partition(":")[0]
+        declared = self._text(node).partition(":")[0]
         value = self._part(node, "right")
         if isinstance(value, ArrayPointer) and "&" in declared and "const" not in declared:
             value.memory.contents = value.memory.contents.changed()
@@ -279,12 +270,13 @@ class HostStatements(HostDeclarations):
             if cell is not None and isinstance(cell.value, HostScalar) and cell.value.op == "number":
                 cell.value = HostScalar("loop", cell.value.number)
 
-    def _forget(self, before: dict[int, Object | None], frame: dict[str, HostCell]) -> None:
+    def _forget(self, before: Sequence[tuple[HostCell, Object | None]], frame: dict[str, HostCell]) -> None:
         """Make unknown what a loop that was not run to its end has changed."""
+        old_values = {id(cell): value for cell, value in before}
         of_loop = {id(cell) for cell in frame.values()}
         for visible in self._frames:
             for cell in visible.values():
-                old = before.get(id(cell), cell.value)
+                old = old_values.get(id(cell), cell.value)
                 if id(cell) in of_loop or not isinstance(cell.value, HostScalar) or not isinstance(old, HostScalar):
                     continue
                 if cell.value != old:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 
 from tree_sitter import Node
 
@@ -21,6 +22,7 @@ from gpuregress.lab.host_programs.objects import (
 from gpuregress.lab.host_programs.program import HostFiles, HostFunction
 from gpuregress.lab.host_programs.scalars import HostScalar, constant, named
 from gpuregress.toolchain.cxx_types import dtype_of_type
+from gpuregress.toolchain.host_code import grammar
 
 _MOST_STEPS = 250_000
 _BEGINNING = re.compile(r"(\w+_)?(start|begin|first|offset)(_\w+)?", re.IGNORECASE)
@@ -33,6 +35,8 @@ _SCOPE_OF_BUILTIN = re.compile(
 )
 """The namespace of an alias whose type has taken the place of its name: `ns::double` of `ns::real`."""
 _FLOAT = re.compile(r"\b(float|double|half)\b")
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|typename|static|constexpr|class)\b")
+_SIGNS = re.compile(r"\s*([*&<>,])\s*")
 Leaf = tuple[str, str]
 """Name of an unknown number, and its place in the source."""
 _Changes = dict[int, tuple[HostCell, Object | None]]
@@ -107,8 +111,12 @@ class HostScope:
         self._limit = _MOST_STEPS
         self._line = 0  # of the call of a macro whose text runs
         self._file = program.files[0].name if program.files else ""
-        self._texts: dict[str, Node | None] = {}
+        self._parsed_texts: dict[str, Node | None] = {}
         self._expanding: list[str] = []
+        # A statement runs many times, and the tree makes its text anew whenever it is asked for.
+        self._text = cache(grammar.text)
+        self._launches = cache(self._leads_to_launch)
+        self._reader = cache(self._reader_of)
 
     def unknown(self, name: str, type_: str = "int", node: Node | None = None) -> HostScalar:
         """Make an unknown number with a guess."""
@@ -147,13 +155,15 @@ class HostScope:
 
     def resolved(self, text: str) -> str:
         """Replace the names of template parameters, aliases and macros in a type's text."""
-        plain = re.sub(r"\b(?:const|volatile|struct|typename|static|constexpr|class)\b", " ", text)
+        if text.isidentifier() and text not in self._types and dtype_of_type(text) is not None:
+            return text
+        plain = _QUALIFIERS.sub(" ", text)
         for _ in range(4):
             changed = _SCOPE_OF_BUILTIN.sub("", _WORD.sub(self._type_word, plain))
             if changed == plain:
                 break
             plain = changed
-        return re.sub(r"\s*([*&<>,])\s*", r"\1", " ".join(plain.split()))
+        return _SIGNS.sub(r"\1", " ".join(plain.split()))
 
     def _type_word(self, match: re.Match[str]) -> str:
         word = match[0]
@@ -188,6 +198,16 @@ class HostScope:
                     members.setdefault(member.path, member.type)
             pending += [base.rpartition("::")[2] for base in structure.bases]
         return members
+
+    def _leads_to_launch(self, node: Node) -> bool:
+        """Tell whether code may launch a kernel."""
+        if grammar.first(node, "kernel_call_syntax") is not None:
+            return True
+        return not self.program.launching.isdisjoint(_WORD.findall(grammar.text(node)))
+
+    def _reader_of(self, kind: str) -> Callable[[Node], Object | None] | None:
+        """Find the method that evaluates expressions of a kind."""
+        return getattr(self, f"_on_{kind}", None)
 
     def _is_launching(self) -> bool:
         if self._function is None:
@@ -274,14 +294,16 @@ class HostScope:
         self._doubts += 1
         if not is_told:
             self._asked.append(where)
-        with self._journal() as changes:
-            try:
-                yield
-            finally:
-                self._doubts -= 1
-                if not is_told:
-                    self._asked.pop()
-                    self._settle([cell for cell, _ in changes.values()], where)
+        changes: _Changes = {}
+        self._journals.append(changes)
+        try:
+            yield
+        finally:
+            self._doubts -= 1
+            if not is_told:
+                self._asked.pop()
+                self._settle([cell for cell, _ in changes.values()], where)
+            self._end_journal(changes)
 
     def _settle(self, changed: Sequence[HostCell], where: str) -> None:
         """Make guesses of the numbers that one of two branches has changed, or would have."""
@@ -293,32 +315,28 @@ class HostScope:
     def _untaken(self) -> Iterator[_Changes]:
         """Run a branch that is not taken, and undo what it changes of known values; yield what is undone."""
         undone: _Changes = {}
-        with self._journal() as changes:
-            self._unlikely += 1
-            self._branch_count += 1
-            self._untaken_branches.append(self._branch_count)
-            try:
-                yield undone
-            finally:
-                self._untaken_branches.pop()
-                self._unlikely -= 1
-                for key, (cell, old) in [*changes.items()]:
-                    if old is not None and not (isinstance(old, HostScalar) and not old.is_known):
-                        cell.value = old
-                        undone[key] = changes.pop(key)
-
-    @contextmanager
-    def _journal(self) -> Iterator[_Changes]:
-        """Note the variables that are changed, with their old values."""
         changes: _Changes = {}
         self._journals.append(changes)
+        self._unlikely += 1
+        self._branch_count += 1
+        self._untaken_branches.append(self._branch_count)
         try:
-            yield changes
+            yield undone
         finally:
-            self._journals.pop()
-            if self._journals:
-                for key, change in changes.items():
-                    self._journals[-1].setdefault(key, change)
+            self._untaken_branches.pop()
+            self._unlikely -= 1
+            for key, (cell, old) in [*changes.items()]:
+                if old is not None and not (isinstance(old, HostScalar) and not old.is_known):
+                    cell.value = old
+                    undone[key] = changes.pop(key)
+            self._end_journal(changes)
+
+    def _end_journal(self, changes: _Changes) -> None:
+        """End the innermost journal, which notes the variables that are changed with their old values."""
+        self._journals.pop()
+        if self._journals:
+            for key, change in changes.items():
+                self._journals[-1].setdefault(key, change)
 
     def _note(self, cell: HostCell) -> None:
         if self._journals:

@@ -115,6 +115,7 @@ class Slices:
 
     def __init__(self, statements: tuple[Statement, ...]) -> None:
         self._slices: dict[str, list[Instruction]] = {}
+        self._effects: dict[str, set[MemoryEffect]] = {}
         self._definitions = effects.definitions(statements)
 
     def is_spread(self, name: str) -> bool:
@@ -138,11 +139,14 @@ class Slices:
 
     def _memory_effects(self, name: str) -> set[MemoryEffect]:
         """The effects of a register's slice on memory that is no parameter and no constant."""
+        if name in self._effects:
+            return self._effects[name]
         memory_effects: set[MemoryEffect] = set()
         for item in self._slice(name):
             effect = info(item).memory
             if effect is not MemoryEffect.NONE and space_of(item) not in ("param", "const"):
                 memory_effects.add(effect)
+        self._effects[name] = memory_effects
         return memory_effects
 
     def is_same(self, operand: Operand) -> bool:

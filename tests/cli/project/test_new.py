@@ -86,25 +86,33 @@ def test_a_kernel_without_a_result_is_told_beside_the_jobs_of_the_others(shop: W
     assert "prints in" in shop.fails(2, "new", str(shop.root / "app/one.cu"))
 
 
+FAR = """__global__ void far(float *y, const float *x, int n) { y[threadIdx.x] = x[n * threadIdx.x]; }
+void go(float *y, float *x) { far<<<1, 32>>>(y, x, 100); }
+"""
+
+
 def test_a_draft_that_does_not_end_is_told_with_what_to_do(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "LIMIT_S", 1.0)
+    limits = trial.RunLimits(run_s=600, case_s=1, trials_s=600, round_s=600, trial_s=0.2)
+    monkeypatch.setattr(trial, "run_limits", lambda _drafting_s: limits)
     shop.write(
         "app/spins.cu",
         "__global__ void spins(volatile int *flag, int *out) { while (flag[0]) { flag[1] += 1; } out[0] = 1; }\n"
         "int main() { int n = 64; int *f, *o; cudaMalloc(&f, n * sizeof(int)); cudaMalloc(&o, 4);\n"
-        "spins<<<1, 1>>>(f, o); }\n",
+        f"spins<<<1, 1>>>(f, o); }}\n{FAR}",
     )
     result = shop.call("new", str(shop.root / "app/spins.cu"), "--device", "cpu")
     assert result.exit_code == 0
-    assert "timeout  spins/n=64" in result.stdout
+    assert "far: x has" in result.stdout
+    assert "new      far" in result.stdout
+    assert result.stdout.count("timeout  spins/n=64") == 1
     assert "spins did not end within 1 s, the limit of this first run: smaller values of n (now 64)" in result.stdout
     assert "put that launch before it in `launches:`" in result.stdout
+    assert "1 case in" in result.stdout  # it is not run again
 
 
 def test_cases_without_a_turn_in_the_first_run_are_named(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "FIRST_RUN_S", 0.0)
-    real = trial.first_run_request
-    monkeypatch.setattr(trial, "first_run_request", lambda device, _drafting_s: real(device, 0.0))
+    limits = trial.RunLimits(run_s=0, case_s=1, trials_s=0, round_s=0, trial_s=1)
+    monkeypatch.setattr(trial, "run_limits", lambda _drafting_s: limits)
     shop.write("app/prog.cu", PROGRAM)
     result = shop.call("new", str(shop.root / "app/prog.cu"), "--device", "cpu")
     assert result.exit_code == 0
@@ -124,11 +132,7 @@ def test_sizes_that_were_found_by_trial_are_told(shop: Workshop, monkeypatch: py
         return start(device, environment, output, command, **options)
 
     monkeypatch.setattr(worker_spawn, "start", counted)
-    shop.write(
-        "app/far.cu",
-        "__global__ void far(float *y, const float *x, int n) { y[threadIdx.x] = x[n * threadIdx.x]; }\n"
-        "void go(float *y, float *x) { far<<<1, 32>>>(y, x, 100); }\n",
-    )
+    shop.write("app/far.cu", FAR)
     output = shop.call("new", str(shop.root / "app/far.cu"), "--device", "cpu").stdout
     assert re.search(r"far: x has \d+ elements now, because the kernel accessed x\[\d+\] of \d+: if that is", output)
     assert "new      far " in output

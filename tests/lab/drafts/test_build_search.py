@@ -11,6 +11,7 @@ from gpuregress.foundation.records import Source
 from gpuregress.lab.drafts import build_search, new
 from gpuregress.lab.drafts.build_search import FoundBuild
 from gpuregress.store.project import Project
+from gpuregress.toolchain import include_scanner
 from gpuregress.toolchain.functions import harness
 
 KERNEL = "__global__ void k(int* x) { x[0] = N; }\n"
@@ -24,7 +25,8 @@ def found(root: Path, text: str, files: dict[str, str], *, commands: bool = Fals
         path.write_text(content)
     project = Project(root, root / "configs", root / "baselines", root / "runs")
     database = root / "build/compile_commands.json" if commands else None
-    return build_search.find(project, root / "src/k.cu", database)
+    with include_scanner.reading_once():  # as the command does
+        return build_search.find(project, root / "src/k.cu", database)
 
 
 @pytest.fixture(autouse=True)
@@ -156,6 +158,13 @@ def test_stand_ins_of_another_source_are_named_too_and_left_alone(tmp_path: Path
     assert stand_in.read_text() == "// edited\n"
     assert found(tmp_path, f"#include <lib/a.h>\n{KERNEL}", files).missing_header == "lib/a.h"
     assert stand_in.read_text() == "// edited\n"
+
+
+def test_the_headers_of_a_later_stand_in_are_found(tmp_path: Path) -> None:
+    files = {"p/c.h.in": "#include <q/z.h>\n", "deep/q/z.h": "#define N 1\n"}
+    build = found(tmp_path, f"#include <lib/x.h>\n#include <p/c.h>\n{KERNEL}", files)
+    assert build.missing_header == ""
+    assert build.options.include == (tmp_path / "configs/stand_ins", tmp_path / "deep")
 
 
 def test_a_source_for_hip_is_told_so(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gpuregress.gpu.records import replace
 from gpuregress.lab.drafts import new, trial
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
 from gpuregress.lab.drafts.trial import FoundSize
@@ -175,3 +176,31 @@ def test_guessed_arguments_become_zeros_only_where_smaller_numbers_do_not_help(p
     made = drafted(project, text)
     (job,) = trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu")
     assert job.changes == ["guessed contents are zeros, and guessed numbers at most 64"]
+
+
+HANGS = "__global__ void f(float *y, const int *at) { while (at[0] <= 0) { y[1] += 1; } y[-1 - at[0]] = 1; }\n"
+
+
+def test_a_step_after_which_the_kernel_does_not_end_is_taken_back(project: Project) -> None:
+    limits = replace(trial.run_limits(0), trial_s=0.2)
+    made = drafted(project, f"{HANGS}void go(float *y, int *at) {{ f<<<1, 32>>>(y, at); }}\n")
+    before = made.path.read_bytes()
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu", limits) == []
+    assert made.path.read_bytes() == before
+
+
+def test_a_step_that_was_not_tried_to_its_end_is_taken_back(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = drafted(project, f"{HANGS}void go(float *y, int *at) {{ f<<<1, 32>>>(y, at); }}\n")
+    before = made.path.read_bytes()
+    first = session.run(project, [str(made.path)], RunRequest(device="cpu"))
+    (verdict,) = first.verdicts
+    skipped = replace(verdict, status="skip", outcome=None)
+    monkeypatch.setattr(trial, "_run", lambda *_: replace(first, verdicts=(skipped,)))
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu", first=first) == []
+    assert made.path.read_bytes() == before
+
+
+def test_the_runs_of_drafts_may_take_longer_where_drafting_did() -> None:
+    assert [trial.run_limits(drafting_s).run_s for drafting_s in (1, 9, 40)] == [8, 9, 40]
+    assert [trial.run_limits(drafting_s).case_s for drafting_s in (1, 9, 30, 90)] == [5, 5, 8, 10]
+    assert trial.run_limits(1).trial_s < trial.run_limits(40).trial_s
