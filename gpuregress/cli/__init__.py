@@ -81,7 +81,7 @@ GROUPS = {
         "list": CommandEntry("jobs", "list the cases, with their revision and what is accepted", "reference/commands"),
         "show": CommandEntry("jobs", "show one case's plan with every number worked out", "reference/commands"),
         "check": CommandEntry("jobs", "report all errors of all jobs at once; run nothing", "reference/job-file"),
-        "new": CommandEntry("new_jobs", "draft jobs from host code and signatures, and run them", "tutorials/cu-file"),
+        "new": CommandEntry("new", "draft jobs from host code and signatures, and run them", "tutorials/cu-file"),
         "capture": CommandEntry(
             "new_jobs", "run an application, and write its kernels' launches as jobs", "tutorials/capture"
         ),

@@ -1,9 +1,10 @@
-"""Commands that write jobs: `new`, `capture`."""
+"""Drafts of `gpuregress new`, their reports and first runs; and the command `gpuregress capture`."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,91 +25,91 @@ from gpuregress.lab.capture import capture
 from gpuregress.lab.capture.capture import Capture
 from gpuregress.lab.drafts import build_search, new, trial
 from gpuregress.lab.drafts.build_search import FoundBuild
+from gpuregress.lab.drafts.launch_facts import HostProgram
 from gpuregress.lab.drafts.new import Draft
 from gpuregress.lab.drafts.trial import TriedJob
-from gpuregress.session import compilation, session
+from gpuregress.session import session
 from gpuregress.session.events import Event, Judged
 from gpuregress.store.project import Project
-from gpuregress.toolchain import include_scanner, programs
 from gpuregress.toolchain.include_scanner import SUFFIXES
 
 _SHOWN = 10
 """Launches that never came back."""
 
 
-@click.command("new", epilog="Example: gpuregress new kernels/saxpy.cu")
-@click.argument("source", metavar="KERNEL.cu", type=click.Path(path_type=Path))
-@click.option("--kernel", metavar="NAME", help="Only this kernel of the source.")
-@click.option("--function", metavar="NAME", help="Device functions to test instead: a name or a pattern, such as '*'")
-@click.option(
-    "-o", "--output", metavar="F", type=click.Path(path_type=Path), help="The job's file  [default: in configs/]"
-)
-@click.option(
-    "--compile-commands",
-    "commands",
-    metavar="F",
-    type=click.Path(path_type=Path),
-    help="The build's compile_commands.json, for include folders, macros and standard.",
-)
-@click.option("--device", default="auto", metavar="DEVICE", help="Where the drafts are run: auto, cpu, cuda or cuda:N")
-@click.option("--no-run", "draft_only", is_flag=True, help="Write the drafts and do not run them.")
-@click.pass_context
-def new_command(
-    ctx: click.Context,
-    /,
+def draft(
+    project: Project,
     source: Path,
     kernel: str | None,
     function: str | None,
     output: Path | None,
     commands: Path | None,
-    device: str,
-    draft_only: bool,
-) -> None:
-    """Write a job for each kernel of KERNEL.cu to configs/, and run the drafts.
+) -> Sequence[Draft]:
+    """Write the jobs of a source, as `gpuregress new` has the arguments."""
+    read_host = functools.cache(HostProgram)
 
-    Buffers, launch and arguments come from the launches, allocations and constants of the host code, or from the
-    kernel's signature if it is not launched. Guesses are marked with NEEDED. A Python file gets a job for its first
-    kernel in Triton or Numba, from the code that launches it. A C++ source without kernels gets one for its first
-    device function; --function chooses others, each in a file of its own. Never overwrites a file. Exits with 0 once
-    the drafts are written.
+    def read_ahead() -> None:
+        """Read the host code while the compiler is busy; what goes wrong is told where it is needed."""
+        if function is None:
+            with contextlib.suppress(Exception):
+                read_host(source)
+
+    found = _build(project, source, commands, read_ahead)
+    if function is not None:
+        return new.draft_functions(project, source, function, target=output, build=found.options)
+    return new.draft_kernels(
+        project,
+        source,
+        kernel=kernel,
+        target=output,
+        build=found.options,
+        whole=found.whole,
+        read_host=read_host,
+    )
+
+
+def say_drafts(drafts: Sequence[Draft], *, has_kernel: bool, has_function: bool) -> None:
+    """Report drafts, and what else the source has.
+
+    Args:
+        drafts: of one source.
+        has_kernel: whether one of its kernels was chosen.
+        has_function: whether device functions were chosen.
     """
-    start = time.monotonic()
-    project = context.find_or_begin_project(ctx)
-    if function is not None and kernel is not None:
-        raise UsageError("--kernel and --function are both given: leave one out")
-    with programs.keeping_unknown(), include_scanner.reading_once():
-        with compilation.keeping_compilers():
-            found = _build(project, source, commands)
-            build = found.options
-            if function is None:
-                drafts = new.draft_kernels(
-                    project, source, kernel=kernel, target=output, build=build, whole=found.whole
-                )
-            else:
-                drafts = new.draft_functions(project, source, function, target=output, build=build)
-        for draft in drafts:
-            _say_written(draft)
-        for line in new.refusal_lines(drafts):
-            console.say(line)
-        if drafts[0].others:
-            console.say(f"the source's other kernels: {', '.join(drafts[0].others)} (--kernel NAME)")
-        if drafts[0].functions and function is None:
-            other = "" if drafts[0].others or kernel else "other "
-            names = ", ".join(drafts[0].functions)
-            console.say(f"the source's {other}device functions: {names} (--function NAME, or '*')")
-        written = [draft for draft in drafts if not draft.is_kept and not draft.refusal]
-        if written and not draft_only:
-            with session.keeping_workers():
-                _try(project, written, device, time.monotonic() - start)
+    for draft in drafts:
+        _say_written(draft)
+    for line in new.refusal_lines(drafts):
+        console.say(line)
+    if drafts[0].others:
+        console.say(f"the source's other kernels: {', '.join(drafts[0].others)} (--kernel NAME)")
+    if drafts[0].functions and not has_function:
+        other = "" if drafts[0].others or has_kernel else "other "
+        names = ", ".join(drafts[0].functions)
+        console.say(f"the source's {other}device functions: {names} (--function NAME, or '*')")
 
 
-def _build(project: Project, source: Path, commands: Path | None) -> FoundBuild:
+def try_drafts(project: Project, drafts: Sequence[Draft], device: str, drafting_s: float) -> None:
+    """Run the drafts that were written, and report; what goes wrong in a draft is no error of the command.
+
+    Args:
+        project: whose jobs they are.
+        drafts: of one source.
+        device: where they are run.
+        drafting_s: what it took to write them, seconds.
+    """
+    written = [draft for draft in drafts if not draft.is_kept and not draft.refusal]
+    if written:
+        with session.keeping_workers():
+            _try(project, written, device, drafting_s)
+
+
+def _build(project: Project, source: Path, commands: Path | None, meanwhile: Callable[[], object]) -> FoundBuild:
     """Find what the source is compiled with, and report where it comes from."""
     if source.suffix not in SUFFIXES or not source.is_file():
         if commands is not None and source.suffix == ".py":
             raise UsageError("--compile-commands is for CUDA C++, and the source is Python: leave it out")
         return FoundBuild()
-    found = build_search.find(project, source, commands)
+    found = build_search.find(project, source, commands, meanwhile)
     for note in found.notes:
         console.say(note)
     return found
@@ -132,7 +133,6 @@ def _say_written(draft: Draft) -> None:
 
 
 def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: float) -> None:
-    """Run the drafts and report; what goes wrong in a draft is no error of the command."""
     console.say("")
     tried = []
     for draft in drafts:

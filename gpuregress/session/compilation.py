@@ -225,13 +225,20 @@ def compile_cases(cases: Sequence[Case], listen: Listener = ignore) -> dict[str,
         return ProgramBuilder(crew, ignore, programs.find).compile(cases, listen=listen)
 
 
-def compile_source(source: Source) -> Program:
+def compile_source(
+    source: Source, *, ahead: Sequence[Source] = (), meanwhile: Callable[[], object] | None = None
+) -> Program:
     """Compile one source.
+
+    Args:
+        source: what is compiled.
+        ahead: what will be asked for next, if the source compiles, and is compiled beside it.
+        meanwhile: is called once the compilers have begun.
 
     Raises:
         GpuregressError: it cannot be compiled, or the user asked to stop.
     """
-    (result,) = compile_sources([source])
+    result, *_ = compile_sources([source, *ahead], meanwhile=meanwhile)
     if isinstance(result, GpuregressError):
         raise result
     return result
@@ -241,8 +248,11 @@ _kept_crew: ContextVar[CompilerPool | None] = ContextVar("kept_crew", default=No
 
 
 @contextlib.contextmanager
-def keeping_compilers() -> Iterator[None]:
+def keeping_compilers(*, begins: bool = False) -> Iterator[None]:
     """Keep the compiler processes for the next source, until the block is over, with the headers that they parsed.
+
+    Args:
+        begins: start one at once, for the first source.
 
     Raises:
         Interrupted: the user asked to stop.
@@ -252,6 +262,8 @@ def keeping_compilers() -> Iterator[None]:
         StopSignal() as stop,
         CompilerPool(1, stop, precompiled=folder) as crew,
     ):
+        if begins:
+            crew.begin()
         token = _kept_crew.set(crew)
         try:
             yield
@@ -269,13 +281,20 @@ def _opened_crew(*, cubins: bool) -> Iterator[CompilerPool]:
         yield crew
 
 
-def compile_sources(sources: Sequence[Source], *, cubins: bool = False, listen: Listener = ignore) -> list[Result]:
+def compile_sources(
+    sources: Sequence[Source],
+    *,
+    cubins: bool = False,
+    listen: Listener = ignore,
+    meanwhile: Callable[[], object] | None = None,
+) -> list[Result]:
     """Compile sources that are not in the cache.
 
     Args:
         sources: what is compiled.
         cubins: link to machine code, too.
         listen: receives an event for each source that is ready.
+        meanwhile: is called once the compilers have begun.
 
     Returns:
         For each source its program, or why there is none.
@@ -297,6 +316,9 @@ def compile_sources(sources: Sequence[Source], *, cubins: bool = False, listen: 
             result = find_or_submit(crew, str(number), source, find)
             if result is not None:
                 results[str(number)] = result
+        if meanwhile is not None:
+            crew.wait(time.monotonic())
+            meanwhile()
         while crew.under_way:
             listen(Advanced(len(results), len(sources), "compiling"))
             crew.wait()

@@ -16,6 +16,7 @@ from gpuregress.foundation.records import HARNESS_FILE, Source
 from gpuregress.foundation.wording import plural
 from gpuregress.gpu.records import replace
 from gpuregress.toolchain.headers import header_search
+from gpuregress.toolchain.headers.virtual_headers import PRELUDE
 
 _LOCATION = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?=(?:catastrophic )?error|warning|remark|note|Error)", re.MULTILINE
@@ -46,6 +47,12 @@ _COUNT = re.compile(
     re.MULTILINE,
 )
 _ERROR = re.compile(r"^(?:[^\n]*?\(\d+\)|nvrtc): (?:[a-z]+ )?error\b[^:\n]*: (.*)$", re.MULTILINE)
+_OF_PRELUDE = re.compile(
+    rf"^\S[^(\n]*\(\d+\): warning #47-D: .* \(declared at line \d+ of {re.escape(PRELUDE)}\)\n(?:[ \t].*\n|\n)*",
+    re.MULTILINE,
+)
+"""A warning that a header defines what our prelude has, as CCCL's do with NAN."""
+_REMARK = re.compile(r"^Remark: The warnings can be suppressed.*\n\n?", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.MULTILINE)
 
 _MOST_ERRORS = 5
@@ -56,6 +63,25 @@ _MOST_FOLDERS = 5
 
 OVERLOADED = "cannot determine which instance of overloaded function"
 """What NVRTC says of a name that several functions have."""
+
+
+def without_remark(log: str) -> str:
+    """Leave out of a log what follows its first warning: how to suppress warnings.
+
+    Args:
+        log: as NVRTC wrote it.
+    """
+    return _REMARK.sub("", log)
+
+
+def without_prelude(log: str) -> str:
+    """Leave the warnings of our prelude out of a log, of which nvcc has none.
+
+    Args:
+        log: as NVRTC wrote it.
+    """
+    rest = _OF_PRELUDE.sub("", log)
+    return rest if ": warning" in rest else without_remark(rest)
 
 
 def unknown_names(log: str, asked: Iterable[str], of_line: Sequence[str] = ()) -> tuple[str, ...]:

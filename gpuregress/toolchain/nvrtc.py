@@ -502,7 +502,7 @@ def _precompiled(
     if precompiled.is_known:
         attempt = _with_log(attempt, precompiled.with_warnings(attempt.log), source)
     elif attempt.result is not None and debug_types.are_asked(source.options):
-        pass  # nobody reads the warnings of a program that is made for its types
+        precompiled.note(has_warnings=False, is_compiled=True)  # nobody reads those of a program made for its types
     elif has_warnings and (attempt.result is not None or precompiled.is_written):
         precompiled.note_warnings(attempt.log, compile_once().log)
     else:
@@ -590,7 +590,7 @@ def _result(
         if without.result is None:
             return without
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [os.fsencode(option) for option in options])
-    log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+    log = compiler_messages.without_prelude(_text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog))
     if log.strip() == _GAVE_UP and expressions:
         # The names asked for end NVRTC where the source ends in the middle of a declaration: without them it tells.
         without = _attempt(nvrtc, replace(source, kernels=(), symbols=()), unit, folders, {}, files=files)
@@ -715,6 +715,12 @@ def _checked(answer: tuple[Any, ...]) -> Any:
     if int(answer[0]) != 0:
         raise HarnessError(f"NVRTC failed: {answer[0].name}")
     return answer[1] if len(answer) > 1 else None
+
+
+def preload() -> None:
+    """Load the compiler before it has a source; where it is not installed, each source says so."""
+    with contextlib.suppress(HarnessError):
+        _bindings()
 
 
 def _bindings() -> Any:

@@ -1,7 +1,8 @@
 """Headers of a source, parsed once for the compilations of many kernels.
 
 NVRTC parses the directives at the begin of a source, with what they include, and writes its state to a file. Later
-compilations in the same process read that file. NVRTC checks the options and the files on disk itself, but not the
+compilations in the same process read that file, and in processes of the same family of forks, whose memory has the same
+addresses. NVRTC checks the options and the files on disk itself, but not the
 headers that it is given as text, so each set of those has a folder of its own.
 
 The directives are put before the source's first `#line`, because NVRTC precompiles nothing after one, and the source
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuregress.gpu.records import Record
-from gpuregress.toolchain import cache
+from gpuregress.toolchain import cache, compiler_messages
 from gpuregress.toolchain.host_code.preprocessing import CxxText
 
 ErrorPlace = tuple[Path, int]
@@ -45,17 +46,16 @@ _OPEN_COMMENT = re.compile(r"/\*(?:(?!\*/).)*\Z|//.*\\[ \t]*\Z")
 _LOST = re.compile(rb"\bpragma\s+(?:pack|nv_abi)\b|\b_Pragma\b[^\n]*\b(?:pack|nv_abi)\b")
 """Pragmas whose effect NVRTC 13.5 does not keep: with `--pch`, `pack(pop)` in a header has none, for instance."""
 _PRAGMA_OF_MACRO = re.compile(rb"\b_Pragma\s*\(\s*[^\s\"]")
-_REMARK = re.compile(r"^Remark: The warnings can be suppressed.*\n\n?", re.MULTILINE)
-"""It follows the first warning of a log."""
 _WARNING = re.compile(r"^(?:(?P<file>[^\s(][^(\n]*)\(\d+\): w|W)arning.*", re.MULTILINE)
 """The compiler names no file where the type is its own."""
 
 _folder: ContextVar[Path | None] = ContextVar("precompiled_headers", default=None)
-_writes: ContextVar[bool] = ContextVar("writes_precompiled_headers", default=True)
 _seen: set[Path] = set()
 """Folders of headers that were parsed once."""
+_own: set[Path] = set()
+"""Folders that this process writes, or the one that it was forked from."""
 _lacking: set[Path] = set()
-"""Folders that a forked process looked for and does not write."""
+"""Folders that another process is writing."""
 _refused: set[Path] = set()
 _warnings: dict[Path, str] = {}
 """Folder → the warnings of its headers."""
@@ -115,7 +115,7 @@ class PrecompiledHeaders(Record):
             first: the log of the compilation that wrote the file.
             second: that of one that read it.
         """
-        rest = _REMARK.sub("", second)
+        rest = compiler_messages.without_remark(second)
         warnings = first.removesuffix(rest)
         if first == warnings + rest:
             _warnings[self.folder] = warnings
@@ -129,7 +129,7 @@ class PrecompiledHeaders(Record):
             log: as the compiler wrote it.
         """
         warnings = _warnings[self.folder]
-        return log if warnings in log else warnings + _REMARK.sub("", log)
+        return log if warnings in log else warnings + compiler_messages.without_remark(log)
 
     @property
     def is_written(self) -> bool:
@@ -143,24 +143,23 @@ class PrecompiledHeaders(Record):
 
 
 @contextlib.contextmanager
-def precompiling(folder: Path | None, *, writes: bool = True) -> Iterator[None]:
+def precompiling(folder: Path | None) -> Iterator[None]:
     """Precompile the headers of the sources that are compiled in this block.
 
     Args:
-        folder: that gets the files, up to some 300 MB for each set of headers; None: nothing is precompiled.
-        writes: False in a process that was forked from the one whose files these are: it reads what is there.
+        folder: that gets the files, up to some 300 MB for each set of headers; None: nothing is precompiled. Processes
+            that were forked from one another may share it.
     """
-    tokens = _folder.set(folder), _writes.set(writes)
+    token = _folder.set(folder)
     try:
         yield
     finally:
-        _folder.reset(tokens[0])
-        _writes.reset(tokens[1])
+        _folder.reset(token)
 
 
 def lacks_some() -> bool:
-    """Tell whether this process was forked before headers were parsed that it needed."""
-    return bool(_lacking)
+    """Tell whether this process needed headers that another one was parsing."""
+    return not _lacking <= _warnings.keys() | _refused
 
 
 def find(
@@ -197,14 +196,19 @@ def find(
     headers_of_source = PrecompiledHeaders(f"{directives}{_LAST}", rest, folder)
     if not headers_of_source.is_usable:
         return None
-    if not headers_of_source.is_known and not _writes.get():
-        _lacking.add(folder)
-        return None
     is_new = folder not in _seen
     _seen.add(folder)
+    if headers_of_source.is_known:
+        return headers_of_source
     if is_new and may_be_last:
         return None
-    folder.mkdir(parents=True, exist_ok=True)
+    if folder not in _own:
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            _lacking.add(folder)
+            return None
+        _own.add(folder)
     return headers_of_source
 
 
@@ -266,23 +270,26 @@ def known_refusal(key: str) -> Refusal | None:
 
 
 def learned() -> dict[str, Any]:
-    """Return what is noted of refused texts, for another process."""
+    """Return what is noted of headers and refused texts, for another process."""
     noted: dict[str, Any] = {}
     for key, refusal in _refusals.items():
         rounds = [[(str(file), line) for file, line in places] for places in refusal.rounds]
         noted[key] = [rounds, refusal.log]
-    return noted
+    warnings = {str(folder): text for folder, text in _warnings.items()}
+    return {"refusals": noted, "warnings": warnings, "given up": [str(folder) for folder in _refused]}
 
 
-def learn(refusals: Mapping[str, Any]) -> None:
-    """Note what another process has learned.
+def learn(noted: Mapping[str, Any]) -> None:
+    """Note what another process has learned, which was forked from this one.
 
     Args:
-        refusals: what `learned` returned there.
+        noted: what `learned` returned there.
     """
-    for key, (rounds, log) in refusals.items():
+    for key, (rounds, log) in noted["refusals"].items():
         places = tuple(tuple((Path(file), line) for file, line in one) for one in rounds)
         _refusals[key] = Refusal(places, log)
+    _warnings.update((Path(folder), text) for folder, text in noted["warnings"].items())
+    _refused.update(map(Path, noted["given up"]))
 
 
 def key_of(texts: Iterable[str | bytes]) -> str:

@@ -193,7 +193,11 @@ def keep(source: Source, result: Program | GpuregressError) -> None:
         files = inputs(source)
         if files.unknown:
             kept[source_keys.own(source, files)] = result
-            if isinstance(result, CompileError) and _is_in_source(source, result):
+            if isinstance(result, Program):
+                is_shared = _has_all_kernels(source, result)
+            else:
+                is_shared = _is_in_source(source, result)
+            if is_shared:
                 kept[source_keys.shared(source, files)] = result
             if isinstance(result, Program) and _is_for_types(source):
                 kept.update((source_keys.types(source, files, name), result) for name in result.types)
@@ -302,11 +306,19 @@ def build(sources: Iterable[Source], arch: str = "") -> tuple[Program, ...]:
 def _compile_cxx(source: Source, files: SourceInputs) -> _Compiled:
     from gpuregress.toolchain import nvrtc  # noqa: PLC0415 - the grammar of CUDA C++, 10 ms; most programs are cached
 
-    texts = [content.decode(errors="replace") for content in files.contents]
     compiled = _shared_result(source, files)
-    is_new = compiled is None
-    if compiled is None:
-        compiled = nvrtc.compile_source(source, texts[0])
+    if compiled is not None:
+        return _with_entries(source, files, compiled)
+    compiled = nvrtc.compile_source(source, files.contents[0].decode(errors="replace"))
+    made = _with_entries(source, files, compiled)
+    if not (files.unknown or compiled.shows_folder) and _has_all_kernels(source, made.program, made.ptx):
+        cache.store(source_keys.shared(source, files), {_SHARED: made.program.key}, {})
+    return made
+
+
+def _with_entries(source: Source, files: SourceInputs, compiled: NvrtcResult) -> _Compiled:
+    """Describe the kernels and variables of what the compiler returned."""
+    texts = [content.decode(errors="replace") for content in files.contents]
     ptx = _pinned(source, compiled.ptx)
     module = ptx_declarations.parse(ptx)
     declared: list[Declaration] = []
@@ -335,9 +347,6 @@ def _compile_cxx(source: Source, files: SourceInputs) -> _Compiled:
         types=_types(source, ptx, {**compiled.kernels, **compiled.symbols}),
         local_arrays=compiled.local_arrays,
     )
-    is_shared = is_new and not files.unknown and not compiled.shows_folder and _is_sharing(source)
-    if is_shared and all(_is_always_compiled(mangled, ptx) for mangled in compiled.kernels.values()):
-        cache.store(source_keys.shared(source, files), {_SHARED: key}, {})
     return _Compiled(program, ptx, compiled.warnings)
 
 
@@ -352,28 +361,50 @@ def _is_sharing(source: Source) -> bool:
     return not any("<" in name or name.startswith("_Z") for name in source.kernels)
 
 
+def _has_all_kernels(source: Source, program: Program, ptx: str | None = None) -> bool:
+    """Tell whether a program has all kernels of its source that are no templates.
+
+    Args:
+        source: it was made for some of them.
+        program: its program.
+        ptx: of the program; None: that of the cache.
+    """
+    if not _is_sharing(source):
+        return False
+    text = storage.read_bytes(Path(program.ptx)).decode() if ptx is None else ptx
+    return all(_is_always_compiled(program.entries[name].mangled, text) for name in source.kernels)
+
+
 def _is_always_compiled(mangled: str, ptx: str) -> bool:
-    """Tell whether a kernel is no template and has external linkage: others may be left out if nobody asks for them."""
-    is_external = re.search(rf"\.visible \.entry {re.escape(mangled)}\(", ptx) is not None
-    return is_external and "<" not in (demangle(mangled) or mangled)
+    """Tell whether a kernel is no template and not inline: others may be left out if nobody asks for them."""
+    is_weak = re.search(rf"\.weak \.entry {re.escape(mangled)}\(", ptx) is not None
+    return not is_weak and "<" not in (demangle(mangled) or mangled)
 
 
 def _is_named(mangled: str, name: str) -> bool:
     """Tell whether a compiled kernel, which is no template, is the one of a name, with or without its parameters."""
+    readable = cxx_declarations.readable(mangled)
     if "(" in name:
-        return cxx_declarations.is_same_signature(name, cxx_declarations.readable(mangled))
-    return (demangle(mangled) or mangled).partition("(")[0] == name.removeprefix("::")
+        return cxx_declarations.is_same_signature(name, readable)
+    return readable.partition("(")[0] == name.removeprefix("::")
 
 
 def _shared_result(source: Source, files: SourceInputs) -> NvrtcResult | None:
-    """Find the result of compiling a source that was compiled for other kernels; None if it must be compiled."""
-    if files.unknown or not _is_sharing(source):
+    """Find the result of compiling a source that was compiled for other kernels; None if it must be compiled.
+
+    A variable that is there unasked has the same PTX when it is asked for.
+    """
+    if not _is_sharing(replace(source, symbols=())):
         return None
-    program = _noted(source_keys.shared(source, files))
-    if program is None:
+    key = source_keys.shared(source, files)
+    program = (_kept.get() or {}).get(key) if files.unknown else _noted(key)
+    if not isinstance(program, Program):
         return None
     ptx = storage.read_bytes(Path(program.ptx)).decode()
-    entries = [mangled for mangled in ptx_declarations.parse(ptx).entries if _is_always_compiled(mangled, ptx)]
+    module = ptx_declarations.parse(ptx)
+    if not set(source.symbols).issubset(module.variables):
+        return None
+    entries = [mangled for mangled in module.entries if _is_always_compiled(mangled, ptx)]
     kernels: dict[str, str] = {}
     for name in source.kernels:
         candidates = [mangled for mangled in entries if _is_named(mangled, name)]
@@ -383,7 +414,7 @@ def _shared_result(source: Source, files: SourceInputs) -> NvrtcResult | None:
     return NvrtcResult(
         ptx=ptx,
         kernels=kernels,
-        symbols={},
+        symbols={name: name for name in source.symbols},
         compiler=program.compiler,
         warnings=warnings(program),
         local_arrays=program.local_arrays,
@@ -398,10 +429,14 @@ def _is_for_types(source: Source) -> bool:
 def _find_kept(source: Source, files: SourceInputs) -> Program | None:
     """Find what came of a source whose dependencies are not known; None where it was not kept."""
     kept = _kept.get() or {}
-    result = kept.get(source_keys.own(source, files)) or kept.get(source_keys.shared(source, files))
+    key = source_keys.own(source, files)
+    result = kept.get(key) or kept.get(source_keys.shared(source, files))
     if isinstance(result, CompileError):
         raise result
-    return result or _types_of_others(source, files, kept.get)
+    if result is None or key in kept:
+        return result or _types_of_others(source, files, kept.get)
+    compiled = _shared_result(source, files)
+    return None if compiled is None else _stored(_with_entries(source, files, compiled))
 
 
 def _noted(key: str) -> Program | None:

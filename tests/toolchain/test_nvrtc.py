@@ -72,6 +72,36 @@ def test_powers_of_a_double_are_those_of_its_function(write: Write) -> None:
     assert re.sub(r"\s*\.loc.*", "", compiled).count(".f64") == re.sub(r"\s*\.loc.*", "", expected).count(".f64")
 
 
+def test_what_our_prelude_defines_brings_no_warning(write: Write) -> None:
+    text = "#include <cuda/std/cmath>\n__global__ void k(float* x) { x[0] = INFINITY; x[1] = NAN; }\n"
+    assert not _compile(write, text, kernels=("k",)).warnings
+    own = f"#define AGAIN 1\n#define AGAIN 2\n{text}"
+    (warning,) = re.findall(r": warning.*", _compile(write, own, kernels=("k",)).warnings)
+    assert "AGAIN" in warning
+
+
+def test_host_libraries_have_types_of_members(write: Write) -> None:
+    text = """
+    #include <typeinfo>
+    #include <condition_variable>
+    #include <sstream>
+    #include <cusparse.h>
+    #include <thrust/device_vector.h>
+    struct Parameter {
+      const std::type_info* type;
+      std::recursive_mutex mutex;
+      std::condition_variable ready;
+      std::ostringstream* log;
+      cusparseMatDescr_t shape;
+      thrust::device_vector<int> values;
+      int last;
+    };
+    __global__ void k(Parameter* p) { p->last = sizeof(Parameter); }
+    """
+    ptx = _compile(write, text, kernels=("k",)).ptx
+    assert re.search(r"mov\.\w+\s+%r\d+, 152;|, 152;", ptx)
+
+
 def test_a_source_that_has_a_name_of_the_powers_keeps_nvrtcs_with_a_warning(write: Write) -> None:
     text = "__device__ int gpuregress_pow; __global__ void k(float* x, int n) { x[0] = pow(x[0], n); }"
     assert "nvcc computes this power in double" in _compile(write, text, kernels=("k",)).warnings

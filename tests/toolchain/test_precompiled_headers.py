@@ -67,11 +67,11 @@ def test_a_source_gives_the_same_with_precompiled_headers(folder: Path) -> None:
             assert _compiled(folder, "scale<float>") == changed
 
 
-def test_a_forked_process_reads_the_headers_and_parses_none_for_others(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forked_processes_read_the_headers_of_each_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _compiled(folder, "scale<double>")
     (folder / "other.cu").write_text(SOURCE.replace('"scale.h"', '"scale.h"\n#include <cuda_bf16.h>'))
+    other = Source(str(folder / "other.cu"), kernels=("scale<int>",))
+    expected_of_other = _compiled_source(other)
     compile_once = nvrtc._compile
     are_precompiled: list[bool] = []
 
@@ -88,19 +88,29 @@ def test_a_forked_process_reads_the_headers_and_parses_none_for_others(
     child = os.fork()
     if not child:
         try:
-            with precompiled_headers.precompiling(above, writes=False):
+            with precompiled_headers.precompiling(above):
                 is_equal = _compiled(folder, "scale<double>") == expected
-                for kernel in ("scale<float>", "scale<double>"):
-                    _compiled_source(Source(str(folder / "other.cu"), kernels=(kernel,)))
-            lacks_some = precompiled_headers.lacks_some()
-            os.write(writer, json.dumps([is_equal, lacks_some, *are_precompiled]).encode())
+                is_equal &= _compiled_source(other) == expected_of_other
+            answer = [is_equal, precompiled_headers.lacks_some(), are_precompiled, precompiled_headers.learned()]
+            os.write(writer, json.dumps(answer).encode())
         finally:
             os._exit(0)
     os.close(writer)
-    with os.fdopen(reader) as answer:
-        assert json.load(answer) == [True, True, True, True, False, False]
+    with os.fdopen(reader) as answers:
+        is_equal, lacks_some, of_child, learned = json.load(answers)
     os.waitpid(child, 0)
-    assert len(list(above.rglob("*.pch"))) == 1
+    assert (is_equal, lacks_some) == (True, False)
+    assert all(of_child)
+    assert len(list(above.rglob("*.pch"))) == 2
+    are_precompiled.clear()
+    with precompiled_headers.precompiling(above):
+        assert _compiled_source(other) == expected_of_other
+        assert are_precompiled == [False], "headers that another process may be writing are not read"
+        assert precompiled_headers.lacks_some()
+        precompiled_headers.learn(learned)
+        assert _compiled_source(other) == expected_of_other
+    assert are_precompiled == [False, True]
+    assert len(list(above.rglob("*.pch"))) == 2
 
 
 @pytest.mark.parametrize("body", ["", "int idle = 1; "])

@@ -427,17 +427,48 @@ def test_kernels_that_are_no_templates_are_compiled_once(write: Write, monkeypat
     __global__ void fourth(int* x) { x[0] = 4; }
     __global__ void fourth(float* x) { x[0] = 4; }
     static __global__ void fifth(int* x) { x[0] = 5; }
+    namespace { namespace m { __global__ void sixth(int* x) { x[0] = 6; } } }
+    inline __global__ void seventh(int* x) { x[0] = 7; }
     """
     source = write(text)
-    names = ["n::first", "::second", "third<int>", "third<float>", "fourth(int*)", "fifth"]
+    names = ["n::first", "::second", "third<int>", "third<float>", "fourth(int*)", "fifth", "m::sixth", "seventh"]
     alone = {name: nvrtc.compile_source(replace(source, kernels=(name,)), text) for name in names}
     calls = _counted(monkeypatch, nvrtc, "compile_source")
     for name in names:
         program = programs.compile(replace(source, kernels=(name,), contract="native"))
         assert program.entries[name].mangled == alone[name].kernels[name]
         assert Path(program.ptx).read_text() == alone[name].ptx
-    assert [kernels for call in calls for kernels in call.kernels] == [names[0], *names[2:4], "fifth"]
-    assert "has no kernel 'sixth'" in _error(replace(source, kernels=("sixth",), contract="native"))
+    assert [kernels for call in calls for kernels in call.kernels] == [names[0], *names[2:4], "seventh"]
+    assert "has no kernel 'eighth'" in _error(replace(source, kernels=("eighth",), contract="native"))
+
+
+@pytest.mark.parametrize(
+    "first_line", ["", "extern const char built[] __attribute__((unused)); // __DATE__\n#define ODD __DATE__\n"]
+)
+def test_variables_that_a_program_has_unasked_are_not_compiled_again(
+    write: Write, monkeypatch: pytest.MonkeyPatch, first_line: str
+) -> None:
+    text = (
+        first_line
+        + """
+    __constant__ float scale[4];
+    namespace n { __device__ int count; }
+    template <class T> __device__ T last;
+    __global__ void first(float* x) { x[0] = scale[0]; n::count = 1; }
+    __global__ void second(float* x) { x[0] = scale[1]; }
+    """
+    )
+    source = write(text, kernels=("second",), symbols=("scale",))
+    alone = nvrtc.compile_source(source, text)
+    calls = _counted(monkeypatch, nvrtc, "compile_source")
+    with programs.keeping_unknown():
+        first = replace(source, kernels=("first",), symbols=())
+        programs.keep(first, programs.compile(first))
+        program = programs.find(source) or programs.compile(source)
+        assert (len(calls), Path(program.ptx).read_text(), program.symbols["scale"]) == (1, alone.ptx, "scale")
+        for symbol in ("n::count", "last<int>"):
+            programs.compile(replace(source, symbols=(symbol,)))
+        assert len(calls) == 3
 
 
 def test_a_failure_that_no_name_mends_is_that_of_all_kernels(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ source, in any order:
     {"say": "compiled", "number": int, "program": Program, "last": bool}
     {"say": "failed", "number": int, …, "last": bool}           as `channel.encode_error` has it
 
-Several sources are divided among processes that this one forks. They can read its precompiled headers, which are bound
-to addresses of the process that parsed them.
+Several sources are divided among processes that this one forks. All can read the precompiled headers of the others,
+which are bound to addresses of memory that forked processes have in common.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def main(descriptor: int) -> None:
         descriptor: of the channel's socket.
     """
     channel = of_child(descriptor)
+    nvrtc.preload()
     while (message := channel.receive()) is not None:
         sources = [from_json(Source, source) for source in message["sources"]]
         precompiled = None
@@ -63,17 +64,16 @@ class _Request:
     cubin: bool
     asks_names_last: bool
 
-    def reply(self, number: int, *, is_forked: bool = False) -> Mapping[str, object]:
+    def reply(self, number: int) -> Mapping[str, object]:
         """Compile a source.
 
         Args:
             number: of the source.
-            is_forked: headers are not parsed for other processes.
         """
         source = self.sources[number]
         names = nvrtc.asking_names_last(is_needed=self.asks_names_last)
         try:
-            with names, precompiled_headers.precompiling(self.precompiled, writes=not is_forked):
+            with names, precompiled_headers.precompiling(self.precompiled):
                 program = programs.compile(source)
             program = cubin_linker.build_cubin(program) if self.cubin else program
             reply: Mapping[str, object] = {"say": "compiled", "program": program}
@@ -118,7 +118,7 @@ def _replies(request: _Request, processes: int) -> Iterator[Mapping[str, object]
                 if not line.endswith("\n"):
                     break
                 answer = json.loads(line)
-                precompiled_headers.learn(answer["refusals"])
+                precompiled_headers.learn(answer["learned"])
                 missing.discard(answer["reply"]["number"])
                 yield answer["reply"]
     for number in sorted(missing):  # of a helper that died
@@ -138,11 +138,11 @@ def _start_helper(request: _Request, numbers: Iterator[int]) -> tuple[int, IO[st
     try:
         die_with_parent()
         for number in numbers:
-            reply = to_plain(request.reply(number, is_forked=True))
-            answers.write(json.dumps({"reply": reply, "refusals": precompiled_headers.learned()}) + "\n")
+            reply = to_plain(request.reply(number))
+            answers.write(json.dumps({"reply": reply, "learned": precompiled_headers.learned()}) + "\n")
             answers.flush()
             if precompiled_headers.lacks_some() and not request.sources[number].harness:
-                break  # the other process parses the headers of kernels once for all of them
+                break  # another process parses the headers of kernels once for all of them
     finally:
         os._exit(0)
 

@@ -160,6 +160,11 @@ class CompilerPool:
         """The number of sources that are being compiled or wait for it."""
         return len(self._waiting) + sum(len(process.requested) for process in self._compilers)
 
+    def begin(self) -> None:
+        """Start a process, which is ready for the first source then."""
+        if not self._compilers:
+            self._start()
+
     def submit(self, key: str, source: Source) -> None:
         """Request a compilation; `collect` returns its result.
 

@@ -12,7 +12,7 @@ import filecmp
 import functools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
@@ -20,7 +20,7 @@ from gpuregress.foundation.errors import CompileError, GpuregressError, Interrup
 from gpuregress.foundation.records import Source
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
-from gpuregress.lab.drafts import kernel
+from gpuregress.lab.drafts import first_programs, kernel
 from gpuregress.lab.drafts.launch_facts import include_folders
 from gpuregress.lab.host_programs import program
 from gpuregress.session import compilation
@@ -78,25 +78,31 @@ class FoundBuild(Record):
     whole: Path | None = None
 
 
-def find(project: Project, source: Path, commands: Path | None = None) -> FoundBuild:
+def find(
+    project: Project,
+    source: Path,
+    commands: Path | None = None,
+    meanwhile: Callable[[], object] | None = None,
+) -> FoundBuild:
     """Find the options of a source.
 
     Args:
         project: whose settings may name a compilation database.
         source: in CUDA C++.
         commands: the database that the command line names.
+        meanwhile: is called once while the compiler is busy.
 
     Raises:
         UsageError: a database cannot be read; or the one of the command line has no entry for the source.
         Interrupted: the user asked to stop.
     """
-    found = _found(project, source.absolute(), commands)
+    found = _found(project, source.absolute(), commands, meanwhile)
     if found.is_compiled or found.missing_header:
         return found
     for including in program.includers(source.absolute())[:_MOST_INCLUDING]:
         if including.suffix not in SUFFIXES:
             continue
-        whole = _found(project, including, None)
+        whole = _found(project, including)
         if whole.is_compiled:
             name = compiler_messages.shown(including)
             note = f"{source.name} does not compile by itself: its jobs compile {name}, which includes it"
@@ -104,7 +110,12 @@ def find(project: Project, source: Path, commands: Path | None = None) -> FoundB
     return found
 
 
-def _found(project: Project, source: Path, commands: Path | None) -> FoundBuild:
+def _found(
+    project: Project,
+    source: Path,
+    commands: Path | None = None,
+    meanwhile: Callable[[], object] | None = None,
+) -> FoundBuild:
     """Find the options of one file, whatever includes it."""
     options = NO_OPTIONS
     if commands is not None:
@@ -119,14 +130,23 @@ def _found(project: Project, source: Path, commands: Path | None) -> FoundBuild:
     is_of_database = bool(options.origin)
     if not is_of_database:
         options = build_files.combined(build_files.options_for(source))
-    return _Search(project, source, options, is_of_database=is_of_database).found()
+    return _Search(project, source, options, meanwhile, is_of_database=is_of_database).found()
 
 
 class _Search:
     """The search for the options of one source."""
 
-    def __init__(self, project: Project, source: Path, options: BuildOptions, *, is_of_database: bool) -> None:
+    def __init__(
+        self,
+        project: Project,
+        source: Path,
+        options: BuildOptions,
+        meanwhile: Callable[[], object] | None,
+        *,
+        is_of_database: bool,
+    ) -> None:
         self._source = source
+        self._meanwhile = meanwhile
         self._given = replace(options, defines=_taken_macros(options))
         self._folders: dict[Path, str] = {}
         self._standard: tuple[str, ...] = ()
@@ -298,8 +318,10 @@ class _Search:
             source = self._needed().applied_to(Source(str(self._source), harness=harness.NOTHING))
             if names:
                 source = replace(source, harness="", kernels=(names[0],))
+            ahead = first_programs.made_for_types(source, names)
             try:
-                compilation.compile_source(source)
+                meanwhile, self._meanwhile = self._meanwhile, None
+                compilation.compile_source(source, ahead=ahead, meanwhile=meanwhile)
             except Interrupted:
                 raise
             except UnknownNames:

@@ -14,7 +14,7 @@ from gpuregress.lab.drafts.launch_facts import HostProgram, LaunchFacts
 from gpuregress.lab.drafts.types import NOTHING, Question
 from gpuregress.lab.host_programs.objects import SeenLaunch
 from gpuregress.session import compilation
-from gpuregress.toolchain import programs
+from gpuregress.toolchain import cxx_declarations, debug_types, programs
 from gpuregress.toolchain.build_options.options import BuildOptions
 from gpuregress.toolchain.cxx_declarations import Declaration
 
@@ -82,6 +82,26 @@ def compile_all(
     typed = [name for name in typed if isinstance(made[name], Program)]
     if len(typed) > 1:
         compilation.compile_sources([programs.with_debug_types(_with_kernels(plain, typed))])
+
+
+def made_for_types(source: Source, names: Sequence[str]) -> list[Source]:
+    """Return the program that drafts ask for after a first one, as far as a source's text tells: that with its types.
+
+    The compiler parses all headers for either, and on another processor that takes no time.
+
+    Args:
+        source: the first program.
+        names: of the source's kernels that are no templates.
+    """
+    if process_count() == 1:
+        return []
+    text = storage.read_bytes(Path(source.path)).decode(errors="replace")
+    for declaration in cxx_declarations.declarations(text):
+        arguments, _ = kernel.instantiate(declaration)
+        if kernel.unknown_types(kernel.named_parameters(declaration, arguments), arguments, NOTHING):
+            # With a macro for a question of its own it would not have the headers of one that has kernels.
+            return [replace(source, kernels=tuple(names), options=(*source.options, *debug_types.OPTIONS))]
+    return []
 
 
 def _with_kernels(source: Source, names: Sequence[str]) -> Source:

@@ -51,39 +51,44 @@ class LaunchFacts(Record):
 
 
 class HostProgram:
-    """The host code around a source.
+    """The host code around a source, interpreted without what the compiler knows of its types.
 
     Args:
         source: the file.
-        build: the options to compile with; None: the folders above the files that hold their headers.
         part: a file that the source includes, and whose kernels are taken; None: the source itself.
-        compiles_part: whether the part is compiled for its types, not the source.
-        prepare: is called before the compiler is asked for types, with what it will be asked.
     """
 
-    def __init__(
-        self,
-        source: Path,
-        build: BuildOptions | None = None,
-        part: Path | None = None,
-        *,
-        compiles_part: bool = False,
-        prepare: Callable[[HostProgram, Question], None] | None = None,
-    ) -> None:
+    def __init__(self, source: Path, part: Path | None = None) -> None:
+        self._source = source
         self._part = part
-        self._compiled = part if part is not None and compiles_part else source
-        self._prepare = prepare
         self.types = KnownTypes()
         self._constants: dict[str, int] = {}
         self._assumed: dict[Leaf, int | float] = {}
         self.program = program.read(source.absolute())
-        self.build = build if build is not None else BuildOptions(include_folders(self.program.files))
+        self.build = NO_OPTIONS
         self._guess = GUESS
         self._run = self._interpreted()
         if self._assumed:
             self._run = self._interpreted()
         self._lower_guess()
-        self.types = self._known_types(self._compiled)
+
+    def ask_types(
+        self,
+        build: BuildOptions | None = None,
+        *,
+        compiles_part: bool = False,
+        prepare: Callable[[HostProgram, Question], None] | None = None,
+    ) -> None:
+        """Ask the compiler for types, and interpret the host code again where it depends on them.
+
+        Args:
+            build: the options to compile with; None: the folders above the files that hold their headers.
+            compiles_part: whether the part is compiled for its types, not the source.
+            prepare: is called before the compiler is asked, with what it will be asked.
+        """
+        self.build = build if build is not None else BuildOptions(include_folders(self.program.files))
+        compiled = self._part if self._part is not None and compiles_part else self._source
+        self.types = self._known_types(compiled, prepare)
         if self._constants or self._run.unsized & self.types.layouts.keys():
             self._run = self._interpreted()
             self._lower_guess()
@@ -121,7 +126,7 @@ class HostProgram:
         self._assumed = run.assumed
         return run
 
-    def _known_types(self, source: Path) -> KnownTypes:
+    def _known_types(self, source: Path, prepare: Callable[[HostProgram, Question], None] | None) -> KnownTypes:
         """Ask the compiler for the types of kernels' parameters, and for those whose size the host code needs."""
         files = self.program
         templates: set[str] = set()
@@ -155,9 +160,9 @@ class HostProgram:
                 constants[name] = layouts.constant(f"{structure.name}::{member}")
         questions = dict.fromkeys(constants.values())
         question = types.question(source, self.build, files, [*asked, *questions])
-        if self._prepare is not None:
+        if prepare is not None:
             self.types = KnownTypes(aliases)
-            self._prepare(self, question)
+            prepare(self, question)
         answers = types.ask(question)
         for name, constant_type in constants.items():
             if constant_type in answers:

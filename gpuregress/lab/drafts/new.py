@@ -5,11 +5,11 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gpuregress.foundation import storage
-from gpuregress.foundation.errors import UsageError
+from gpuregress.foundation.errors import Interrupted, UsageError
 from gpuregress.foundation.wording import first_names
 from gpuregress.gpu.records import Record, replace
 from gpuregress.jobs.plan import job_plan
@@ -80,6 +80,7 @@ def draft_kernels(
     target: Path | None = None,
     build: BuildOptions | None = None,
     whole: Path | None = None,
+    read_host: Callable[..., HostProgram] = HostProgram,
 ) -> tuple[Draft, ...]:
     """Write a job for each kernel of a source, from the host code that launches it, or from its declaration.
 
@@ -92,6 +93,7 @@ def draft_kernels(
         target: the job's file, in place of configs/SOURCE.yaml for one kernel and configs/KERNEL.yaml for several.
         build: the options to compile with.
         whole: the file to compile, which includes the source; None: the source itself.
+        read_host: reads the host code of a file.
 
     Raises:
         UsageError: no such source or kernel, or the files of all jobs are already there.
@@ -106,7 +108,7 @@ def draft_kernels(
     if source.suffix == ".py":
         return (_draft_python(project, source, text, kernel, target),)
     is_whole_source = kernel is None and target is None
-    host, problem = _host_program(source, build, whole, is_prepared=is_whole_source)
+    host, problem = _host_program(source, build, whole, read_host, is_prepared=is_whole_source)
     if host is not None and whole is None:
         host = _with_launches_of_includers(source, host)
     options = build or NO_OPTIONS
@@ -216,7 +218,8 @@ def _with_launches_of_includers(source: Path, host: HostProgram) -> HostProgram:
         try:
             if b"<<<" not in storage.read_bytes(including):
                 continue
-            around = HostProgram(including, host.build, source.absolute(), compiles_part=True)
+            around = HostProgram(including, source.absolute())
+            around.ask_types(host.build, compiles_part=True)
         except Exception:  # noqa: BLE001, S112 - C++ of any form must not end the command
             continue
         if any(around.facts(kernel) is not None for kernel in around.kernels):
@@ -355,7 +358,12 @@ def _job_path(project: Project, name: str) -> Path:
 
 
 def _host_program(
-    source: Path, build: BuildOptions | None, whole: Path | None, *, is_prepared: bool
+    source: Path,
+    build: BuildOptions | None,
+    whole: Path | None,
+    read_host: Callable[..., HostProgram],
+    *,
+    is_prepared: bool,
 ) -> tuple[HostProgram | None, str]:
     """Read the host code of a source.
 
@@ -363,6 +371,7 @@ def _host_program(
         source: the file.
         build: the options to compile with.
         whole: the file to compile, which includes the source; None: the source itself.
+        read_host: reads the host code of a file.
         is_prepared: all kernels are compiled while the compiler is asked for types.
 
     Returns:
@@ -374,11 +383,14 @@ def _host_program(
         first_programs.compile_all(whole or source, found.build, found, launches, has_chains=True, question=question)
 
     try:
-        part = None if whole is None else source
-        return HostProgram(whole or source, build, part, prepare=prepare if is_prepared else None), ""
+        host = read_host(source) if whole is None else read_host(whole, source)
+        host.ask_types(build, prepare=prepare if is_prepared else None)
+    except Interrupted:
+        raise
     except Exception as error:  # noqa: BLE001 - C++ of any form must not end the command; the reason is shown
         what = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
         return None, f"all that the host code gives: it could not be read ({what}); this is from the declaration alone"
+    return host, ""
 
 
 def draft_functions(

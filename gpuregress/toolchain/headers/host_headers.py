@@ -201,8 +201,18 @@ template <class, class = void> class basic_ostream;
 template <class, class = void> class basic_istream;
 typedef basic_ostream<char> ostream;
 typedef basic_istream<char> istream;
+template <class, class = void, class = void> class basic_stringstream;
+template <class, class = void, class = void> class basic_istringstream;
+template <class, class = void, class = void> class basic_ostringstream;
+typedef basic_stringstream<char> stringstream;
+typedef basic_istringstream<char> istringstream;
+typedef basic_ostringstream<char> ostringstream;
+class type_description;
+typedef type_description type_info;  // NVRTC reserves the name
 class thread { long state; };
 class mutex { long state[5]; };
+class recursive_mutex { long state[5]; };
+class condition_variable { long state[6]; };
 class exception {
 public:
   __host__ __device__ exception() {}
@@ -229,7 +239,7 @@ struct underflow_error : runtime_error { using runtime_error::runtime_error; };
 #endif
 """
 
-# Thrust's containers are declared, because classes of projects have such members in functions of the device. Thrust's
+# Thrust's containers have no members here, but their sizes, because classes of projects have such members. Thrust's
 # own headers for kernels declare none of them but references, in an inline namespace where none is given.
 _THRUST_TEXT = """\
 #pragma once
@@ -243,8 +253,8 @@ template <class> class device_ptr;
 #ifdef THRUST_CUB_WRAPPED_NAMESPACE
 template <class> class device_reference;
 #endif
-template <class, class = void> class device_vector;
-template <class, class = void> class host_vector;
+template <class, class = void> class device_vector { long state[4]; };
+template <class, class = void> class host_vector { long state[4]; };
 template <class T> struct device_malloc_allocator {
   typedef T value_type;
   typedef device_ptr<T> pointer;
@@ -281,6 +291,19 @@ typedef double cufftDoubleReal;
 typedef cuComplex cufftComplex;
 typedef cuDoubleComplex cufftDoubleComplex;
 typedef int cufftHandle;
+"""
+
+_HANDLES = """\
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#include <cuComplex.h>
+typedef struct cublasContext* cublasHandle_t;
+typedef struct cudnnContext* cudnnHandle_t;
+typedef struct cusolverDnContext* cusolverDnHandle_t;
+typedef struct cusolverSpContext* cusolverSpHandle_t;
+typedef struct cusparseContext* cusparseHandle_t;
+typedef struct cusparseMatDescr* cusparseMatDescr_t;
+typedef struct cusparseSpMatDescr* cusparseSpMatDescr_t;
 """
 
 _DIRECTX = """\
@@ -511,7 +534,7 @@ def _shim(name: str) -> str | None:
     if plain.startswith("cufft"):
         return f"{_STD}{_CUFFT}"
     if plain.startswith(("cublas", "cusparse", "cusolver", "cudnn")):
-        return f"{_STD}#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuComplex.h>\n"
+        return f"{_STD}{_HANDLES}"
     if plain in _names() or first in _names() or plain.startswith(_CUDA_PREFIXES) or is_host_library(plain):
         return _STD
     return None

@@ -26,6 +26,7 @@ def drafted(folder: Path, text: str) -> tuple[dict[str, Any], str, tuple[str, ..
     source = folder / "app.cu"
     source.write_text(text)
     found = HostProgram(source)
+    found.ask_types()
     facts = found.facts(found.kernels[0])
     assert facts is not None
     made = LaunchDraft(found.kernels[0], source, folder / "configs/app.yaml", facts)
@@ -354,6 +355,7 @@ def test_what_the_program_does_not_set_is_not_filled(
         f"{before}\nf<<<1, 10>>>(d, n); }}\n"
     )
     found = HostProgram(source)
+    found.ask_types()
     facts = found.facts(found.kernels[0])
     assert facts is not None
     made = LaunchDraft(found.kernels[0], source, tmp_path / "configs/app.yaml", facts)

@@ -3,6 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpuregress.lab.drafts import launch_facts
+from gpuregress.lab.drafts.launch_facts import HostProgram
+
+
+def _host_program(source: Path) -> HostProgram:
+    found = HostProgram(source)
+    found.ask_types()
+    return found
 
 
 def test_folders_above_a_source_that_hold_its_headers(tmp_path: Path) -> None:
@@ -20,7 +27,7 @@ def test_a_kernel_without_a_launch_takes_that_of_one_with_its_parameters(tmp_pat
         "__global__ void f(int *y) {}\n__global__ void g(int *y) {}\n__global__ void h(float *y) {}\n"
         "int main() { int *y; cudaMalloc(&y, 64); f<<<2, 8>>>(y); }\n"
     )
-    found = launch_facts.HostProgram(source)
+    found = _host_program(source)
     f, g, h = (found.facts(one) for one in found.kernels)
     assert f is not None
     assert g is not None
@@ -33,7 +40,7 @@ def test_kernels_of_one_name_have_the_launches_of_their_namespaces(tmp_path: Pat
         "namespace a { __global__ void f(int *y) {} }\nnamespace b { __global__ void f(int *y) {} }\n"
         "int main() { int *y; cudaMalloc(&y, 64); a::f<<<2, 8>>>(y); b::f<<<3, 8>>>(y); }\n"
     )
-    found = launch_facts.HostProgram(source)
+    found = _host_program(source)
     grids = [facts.launch.grid for one in found.kernels if (facts := found.facts(one)) is not None]
     assert [grid[0].number for grid in grids if grid is not None] == [2, 3]
 
@@ -45,7 +52,7 @@ def test_a_program_that_takes_too_many_steps(tmp_path: Path) -> None:
         "__constant__ float w[2 * 8];\n__global__ void f(int *y) {}\n"
         f"int main() {{ int n = 512; float *h; int *y; f<<<n, 8>>>(y); {loops} }}\n"
     )
-    found = launch_facts.HostProgram(source)
+    found = _host_program(source)
     facts = found.facts(found.kernels[0])
     assert facts is not None
     assert facts.sizes["w"].number == 16
@@ -57,12 +64,12 @@ def test_guesses_that_would_multiply_are_smaller(tmp_path: Path) -> None:
         "__global__ void f(int *y) {}\n__global__ void g(int *y) {}\n"
         "void go(int *y, int a, int b, int c) { f<<<(a * b * c + 31) / 32, 32>>>(y); }\n"
     )
-    facts = launch_facts.HostProgram(source).facts(launch_facts.HostProgram(source).kernels[0])
+    facts = _host_program(source).facts(_host_program(source).kernels[0])
     assert facts is not None
     assert facts.launch.grid is not None
     assert facts.launch.grid[0].number == 64 * 64 * 64 // 32
     source.write_text("__global__ void f(int *y) {}\nvoid go(int *y, int a) { f<<<a, 32>>>(y); }\n")
-    found = launch_facts.HostProgram(source)
+    found = _host_program(source)
     facts = found.facts(found.kernels[0])
     assert facts is not None
     assert facts.launch.grid is not None
@@ -77,7 +84,7 @@ def test_the_launch_of_the_source_itself_and_the_constants_of_its_classes_are_ta
         "__global__ void k(int *y) { y[0] = Sizes::grid; } }\nusing namespace a;\n"
         "void run(int *y) { if (y) k<<<Sizes::grid, a::Sizes::block>>>(y); }\n"
     )
-    found = launch_facts.HostProgram(source)
+    found = _host_program(source)
     facts = found.facts(found.kernels[0])
     assert facts is not None
     assert facts.launch.grid is not None

@@ -13,6 +13,7 @@ from gpuregress.jobs import plan
 from gpuregress.lab.drafts import first_programs, kernel, new
 from gpuregress.lab.drafts.compiled import CompiledKernel
 from gpuregress.lab.drafts.kernel import NO_LAUNCH
+from gpuregress.lab.drafts.launch_facts import HostProgram
 from gpuregress.session import checking, compilation
 from gpuregress.store.project import Project
 from gpuregress.toolchain import programs
@@ -155,12 +156,11 @@ def test_jobs_whose_names_would_collide_are_numbered(project: Project, monkeypat
 
 
 def test_host_code_that_cannot_be_read_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **_options: object) -> None:
+    def fail(_source: Path) -> HostProgram:
         raise ValueError("no such node\nmore")
 
     monkeypatch.setattr(kernel, "compiled", lambda *_: CompiledKernel())
-    monkeypatch.setattr(new, "HostProgram", fail)
-    (made,) = new.draft_kernels(project, source(project, SOURCES["plain"]))
+    (made,) = new.draft_kernels(project, source(project, SOURCES["plain"]), read_host=fail)
     assert "could not be read (ValueError: no such node)" in made.needed[0]
     assert made.path.is_file()
 
@@ -467,7 +467,7 @@ void go(float *x, float *y, Box *z) {
     compile_sources = compilation.compile_sources
     asked: list[list[str]] = []
 
-    def noted(sources: Sequence[Source]) -> list[Result]:
+    def noted(sources: Sequence[Source], **_options: object) -> list[Result]:
         """Note what is asked for and not known yet."""
         names = [_asked_for(one) for one in sources if _is_missing(one)]
         if names:

@@ -35,6 +35,7 @@ def test_sizes_and_members_are_those_of_the_compiler(tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
     source.write_text(TEXT)
     found = HostProgram(source)
+    found.ask_types()
     assert found.types.sizes == {"Body": 16, "Link": 24, "Hidden": 8, "Inner": 8}
     assert found.types.dtype("Body") == "{pos_x:float32,pos_y:float32,id:int32,on:bool}"
     assert found.types.dtype("real") == "float32"
@@ -54,7 +55,9 @@ def test_nothing_is_compiled_where_nothing_is_unknown(tmp_path: Path, monkeypatc
         "int main() { float *v; cudaMalloc(&v, 64); HostOnly *o = (HostOnly *)malloc(sizeof(HostOnly));\n"
         "k<<<1, 8>>>(v, v); }\n"
     )
-    assert HostProgram(source).types == KnownTypes({"T": "T", "real": "float"})
+    found = HostProgram(source)
+    found.ask_types()
+    assert found.types == KnownTypes({"T": "T", "real": "float"})
     assert asked == []
 
 
