@@ -113,6 +113,7 @@ class TriedJob:
         changes: of other guesses, in words.
         steps: what is still to be tried where no size is to blame.
         before_steps: the text before the first of these steps.
+        sizes_before_steps: the buffers that were enlarged in that text.
     """
 
     path: Path
@@ -121,6 +122,7 @@ class TriedJob:
     changes: list[str] = field(default_factory=list)
     steps: list[_Step] = field(default_factory=lambda: list(_STEPS))
     before_steps: bytes | None = None
+    sizes_before_steps: dict[str, FoundSize] = field(default_factory=dict)
 
     def change(self, verdicts: Sequence[Verdict]) -> bool:
         """Change the guess that is to blame for a fault; tell whether there is one.
@@ -156,6 +158,7 @@ class TriedJob:
         """Write what a step makes of a job."""
         if self.before_steps is None:
             self.before_steps = text.encode()
+            self.sizes_before_steps = dict(self.sizes)
         if words not in self.changes:
             self.changes.append(words)
         storage.write_atomic(self.path, changed.encode())
@@ -165,6 +168,7 @@ class TriedJob:
         if self.before_steps is not None:
             storage.write_atomic(self.path, self.before_steps)
             self.changes.clear()
+            self.sizes = self.sizes_before_steps
 
 
 def find_sizes(

@@ -116,6 +116,21 @@ def test_changes_without_an_effect_are_taken_back(project: Project) -> None:
     assert made.path.read_bytes() == before
 
 
+def test_a_size_that_is_taken_back_with_a_change_is_not_told(project: Project) -> None:
+    text = """__global__ void f(float *y, const float *x, int n) {
+  if (n > 64) y[-1] = 0;
+  y[threadIdx.x] = x[1000 * threadIdx.x];
+  __syncthreads();
+  y[(int)threadIdx.x - 40] = 0;
+}
+void go(float *y, float *x, int n) { f<<<1, 32>>>(y, x, n); }
+"""
+    made = drafted(project, text)
+    before = made.path.read_text()
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu") == []
+    assert made.path.read_text() == before
+
+
 def test_guessed_shared_memory_grows(project: Project) -> None:
     text = "__global__ void f(double3 *y) { extern __shared__ double3 of[]; of[threadIdx.x].z = 1; y[0] = of[0]; }\n"
     made = drafted(project, text)
