@@ -76,7 +76,11 @@ def is_named(type_: str, templates: frozenset[str]) -> bool:
         type_: without qualifiers.
         templates: the names of template parameters.
     """
-    return _NAME.fullmatch(type_) is not None and type_ != "void" and not templates & set(re.findall(r"\w+", type_))
+    return (
+        _NAME.fullmatch(type_) is not None
+        and type_ != "void"
+        and not templates & set(re.findall(r"(?<!::)\b\w+", type_))
+    )
 
 
 class Question(Record):

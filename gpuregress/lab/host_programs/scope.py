@@ -35,6 +35,7 @@ _SCOPE_OF_BUILTIN = re.compile(
 )
 """The namespace of an alias whose type has taken the place of its name: `ns::double` of `ns::real`."""
 _FLOAT = re.compile(r"\b(float|double|half)\b")
+_SCOPE = re.compile(r"(\w+|>)\s*::\s*\Z")
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|typename|static|constexpr|class)\b")
 _SIGNS = re.compile(r"\s*([*&<>,])\s*")
 Leaf = tuple[str, str]
@@ -167,21 +168,27 @@ class HostScope:
 
     def _type_word(self, match: re.Match[str]) -> str:
         word = match[0]
-        if word in self._types:
+        before = match.string[: match.start()].rstrip()
+        if word in self._types and not before.endswith("::"):
             return self._types[word]
         if dtype_of_type(word) is not None:
             return word
         alias = self.program.aliases.get(word)
-        if alias is not None:
+        # That of a class template may be in terms of the template's parameters: the compiler knows it.
+        if alias is not None and (dtype_of_type(alias) is not None or not self._is_in_instance(before)):
             return alias
         macro = self.program.macros.get(word)
         if macro is not None and not macro.is_function and macro.body:
             return macro.body
-        is_qualified = match.string[: match.start()].rstrip().endswith("::")
-        cell = None if is_qualified else self._cell(word)
+        cell = None if before.endswith("::") else self._cell(word)
         if cell is not None and isinstance(cell.value, HostScalar) and cell.value.is_known:
             return str(cell.value.number)  # a template argument
         return word
+
+    def _is_in_instance(self, before: str) -> bool:
+        """Tell whether the text before a name qualifies it by an instance of a class template."""
+        scope = _SCOPE.search(before)
+        return scope is not None and (scope[1] == ">" or "<" in self._types.get(scope[1], ""))
 
     def _member_types(self, type_: str) -> dict[str, str]:
         """Return the data members of a structure that are no arrays, with their types."""

@@ -66,3 +66,29 @@ def test_a_type_that_the_compiler_does_not_know_is_left_out(tmp_path: Path) -> N
     source.write_text("struct A { int a; };\n__global__ void k(A *a) {}\n")
     found = types.ask(types.question(source, NO_OPTIONS, HostProgram(source).program, ["A", "Missing", "Absent<int>"]))
     assert found == {"A": TypeLayout("class", 4, found["A"].fields)}
+
+
+def test_sizes_of_members_of_class_templates_are_those_of_the_instance_that_is_launched(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text(
+        """template <int N, class in_t, class weight_t_> struct Traits {
+  using weight_t = weight_t_;
+  using scan_t = decltype(in_t() * weight_t());
+  using pair_t = struct { scan_t a[N]; };
+};
+template <class Tr> __global__ void k(typename Tr::pair_t *p) { p[0].a[0] = 1; }
+template <int N, class in_t, class weight_t> void launch(int n) {
+  using Tr = Traits<N, in_t, weight_t>;
+  char *p; cudaMalloc(&p, n * sizeof(typename Tr::pair_t));
+  k<Tr><<<1, 1, sizeof(typename Tr::scan_t) + 2 * sizeof(typename Tr::weight_t)>>>((typename Tr::pair_t *)p);
+}
+int main() { launch<3, float, double>(10); }
+"""
+    )
+    found = HostProgram(source)
+    found.ask_types()
+    facts = found.facts(found.kernels[0])
+    assert facts is not None
+    (argument,) = facts.launch.arguments
+    assert argument.memory.bytes.number == 240  # type: ignore[union-attr]
+    assert facts.launch.shared.number == 24  # type: ignore[union-attr]
