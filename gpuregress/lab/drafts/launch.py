@@ -496,7 +496,7 @@ class LaunchDraft(KernelDraft):
         if memory is not None and memory.bytes is None and memory.extents:
             if size == 1 and memory.size is not None:  # bytes, for the elements are not known
                 return self._formula(memory.size)
-            return ", ".join(self._formula(extent) for extent in memory.extents)
+            return ", ".join(self._formula(extent) for extent in memory.shape)
         if memory is None or memory.bytes is None or memory.bytes.number < size:
             return None
         return self._formula(scalars.quotient(memory.bytes, size))

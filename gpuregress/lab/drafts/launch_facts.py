@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gpuregress.gpu.records import Record
+from gpuregress.gpu.records import Record, replace
 from gpuregress.lab.drafts import fills, types
 from gpuregress.lab.drafts.types import NOTHING, KnownTypes, Question
 from gpuregress.lab.host_programs import interpreter, program, scalars
@@ -23,6 +23,7 @@ from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText
 _SMALLER_GUESSES = (64, 8)
 _MOST_GUESSED = 2**24
 """Threads of a launch, or bytes of an array."""
+_WANTS_CHANNELS_LAST = re.compile(r"\.\s*stride\(\s*1\s*\)\s*==\s*1\b")
 _INCLUDE = re.compile(r'\s*["<]([^">\n]+)[">]')
 
 
@@ -121,9 +122,14 @@ class HostProgram:
             self._run = self._interpreted()
 
     def _interpreted(self) -> interpreter.Interpreter:
-        run = interpreter.Interpreter(self.program, self.types.sizes, self._guess, self._constants, self._assumed)
+        given = (self.program, self.types.sizes, self._guess, self._constants, self._assumed)
+        run = interpreter.Interpreter(*given)
         run.run()
         self._assumed = run.assumed
+        if any(map(_WANTS_CHANNELS_LAST.search, self.program.texts)):
+            other = interpreter.Interpreter(*given, has_channels_last=True)
+            other.run()
+            run.launches[:] = _likelier(run.launches, other.launches)
         return run
 
     def _known_types(self, source: Path, prepare: Callable[[HostProgram, Question], None] | None) -> KnownTypes:
@@ -272,6 +278,19 @@ def _is_excessive(launch: SeenLaunch) -> bool:
     arrays = [memory.size for memory in fills.arrays(launch.arguments)]
     sizes = [threads, *[size for size in arrays if size is not None]]
     return any(size.number > _MOST_GUESSED and not size.is_known for size in sizes)
+
+
+def _likelier(launches: Sequence[SeenLaunch], others: Sequence[SeenLaunch]) -> list[SeenLaunch]:
+    """Take the launches of some kernels from another run, which makes them and the first one does not.
+
+    A chain does not join launches of two runs.
+    """
+    least: dict[str, int] = {}
+    for launch in launches:
+        least[launch.kernel] = min(launch.branches_not_taken, least.get(launch.kernel, launch.branches_not_taken))
+    better = {launch.kernel for launch in others if launch.branches_not_taken < least.get(launch.kernel, 0)}
+    kept = [launch for launch in launches if launch.kernel not in better]
+    return kept + [replace(launch, call=-1 - launch.call) for launch in others if launch.kernel in better]
 
 
 def _doubt(launch: SeenLaunch, kernel: Declaration, source: Path) -> tuple[bool, bool, bool, int, bool]:

@@ -89,6 +89,8 @@ _ATTRIBUTES: Mapping[str, int] = {
 }
 _CUDA = 13000
 """Version 13.0 of CUDA, as its functions write it."""
+_LEAST_WITH_CHANNELS = 3
+"""Axes of a tensor, such as batch, channel, time."""
 _ALLOCATIONS = frozenset(
     [
         "cudaMalloc",
@@ -244,6 +246,7 @@ def _tensor_extents(run: Run, memory: HostArray, node: Node) -> tuple[HostScalar
             count = shape.count(",") + 1
         memory.may_have_more_axes = not ranks and not shapes
         memory.extents = tuple(run.unknown(f"{memory.name}_size_{axis}", "int", node) for axis in range(count))
+        memory.has_channels_last = run.has_channels_last and count >= _LEAST_WITH_CHANNELS
     return memory.extents
 
 
@@ -262,7 +265,7 @@ def _product(extents: Sequence[HostScalar]) -> HostScalar:
 
 
 def _of_tensor(run: Run, memory: HostArray, name: str, values: Sequence[Object | None], node: Node) -> Object | None:
-    """Return what a tensor says of its shape; a contiguous one."""
+    """Return what a tensor says of its shape; it is contiguous, or has its channels last."""
     extents = _tensor_extents(run, memory, node)
     if name == "sizes":
         return Listed(tuple(extents))
@@ -274,7 +277,9 @@ def _of_tensor(run: Run, memory: HostArray, name: str, values: Sequence[Object |
     if axis is None:
         return None
     if name == "stride":
-        return _product(extents[axis + 1 :])
+        if memory.has_channels_last:
+            axis = {0: 0, 1: len(extents) - 1}.get(axis, axis - 1)
+        return _product(memory.shape[axis + 1 :])
     return extents[axis]
 
 
@@ -600,16 +605,16 @@ def _new_tensor(contents: ArrayContents) -> _Known:
     def make(run: Run, values: Sequence[Object | None], node: Node) -> Object | None:
         given = value_at(values, 0)
         extents: tuple[HostScalar, ...] = ()
-        may_have_more_axes = False
         if isinstance(given, Listed):
             extents = tuple(item for item in given.items if isinstance(item, HostScalar))
         elif isinstance(given, ArrayPointer):
             extents = given.memory.extents
-            may_have_more_axes = given.memory.may_have_more_axes
         if not extents and not isinstance(given, ArrayPointer):
             return None
         memory = HostArray("", None, run.place(node), contents=contents, extents=extents)
-        memory.may_have_more_axes = may_have_more_axes
+        if isinstance(given, ArrayPointer):
+            memory.may_have_more_axes = given.memory.may_have_more_axes
+            memory.has_channels_last = given.memory.has_channels_last
         return ArrayPointer(memory)
 
     return make

@@ -27,9 +27,10 @@ class HostArray:
         where: its place in the source.
         element: the type of its elements, where the program says it.
         contents: what the host code puts into it.
-        extents: of an array for textures or of a tensor, slowest first.
+        extents: of an array for textures, slowest first; or of a tensor, in the order of its axes.
         kind: `layered`, `cube` or `cube-layered` of one for textures, "" of another.
         may_have_more_axes: whether the extents are those that the program asks for, of a tensor of any rank.
+        has_channels_last: whether the second axis of the tensor is the innermost one.
     """
 
     name: str
@@ -40,6 +41,14 @@ class HostArray:
     extents: tuple[HostScalar, ...] = ()
     kind: str = ""
     may_have_more_axes: bool = False
+    has_channels_last: bool = False
+
+    @property
+    def shape(self) -> tuple[HostScalar, ...]:
+        """The extents in the order of memory, slowest first."""
+        if self.has_channels_last:
+            return (self.extents[0], *self.extents[2:], self.extents[1])
+        return self.extents
 
     @property
     def size(self) -> HostScalar | None:
@@ -301,6 +310,7 @@ class Run(Protocol):
     """The interpreter, as far as calls need it."""
 
     symbols: dict[str, HostArray]
+    has_channels_last: bool
 
     def evaluate(self, node: Node) -> Object | None:
         """Compute the value of an expression."""

@@ -73,6 +73,7 @@ class HostScope:
         guess: of a whole number that is not known.
         constants: of classes that the compiler was asked for, as `Traits<128>::kThreads`.
         assumed: what an earlier run assumed of unknown numbers.
+        has_channels_last: whether tensors of three axes and more have the second one innermost.
     """
 
     def __init__(
@@ -82,8 +83,11 @@ class HostScope:
         guess: int = GUESS,
         constants: Mapping[str, int] | None = None,
         assumed: Mapping[Leaf, int | float] | None = None,
+        *,
+        has_channels_last: bool = False,
     ) -> None:
         self.program = program
+        self.has_channels_last = has_channels_last
         self.unsized: set[str] = set()  # types whose size was asked for and is not known
         self.unevaluated: set[str] = set()  # constants of classes that were asked for and are not known
         self.assumed: dict[Leaf, int | float] = dict(assumed or {})  # unknown numbers, as branches want them

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpuregress.lab.drafts import launch_facts
+from gpuregress.lab.drafts.launch import LaunchDraft
 from gpuregress.lab.drafts.launch_facts import HostProgram
 
 
@@ -91,3 +92,39 @@ def test_the_launch_of_the_source_itself_and_the_constants_of_its_classes_are_ta
     assert facts.launch.block is not None
     sizes = [facts.launch.grid[0], facts.launch.block[0]]
     assert [(size.number, size.is_known) for size in sizes] == [(48, True), (96, True)]
+
+
+def test_launches_for_tensors_whose_channels_are_last_have_their_strides(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text(
+        """struct P { float *x, *y, *z; int b, c, l, zc; };
+__global__ void rows(P p) { p.y[p.l * threadIdx.x] = p.x[p.c * threadIdx.x]; }
+__global__ void columns(P p) { p.y[p.l * threadIdx.x] = p.x[p.c * threadIdx.x]; }
+void go(at::Tensor x) {
+  const auto sizes = x.sizes();
+  auto y = torch::empty_like(x);
+  auto z = torch::empty({x.size(0), x.size(1), x.size(2)});
+  P p;
+  p.x = x.data_ptr<float>(); p.y = y.data_ptr<float>(); p.z = z.data_ptr<float>();
+  p.b = x.stride(0); p.c = x.stride(1); p.l = y.stride(2); p.zc = z.stride(1);
+  const bool is_last = x.stride(1) == 1 && x.stride(2) > 1;
+  if (!is_last) { rows<<<x.size(0), 32>>>(p); } else { columns<<<x.size(0), 32>>>(p); }
+}
+"""
+    )
+    found = _host_program(source)
+    texts = []
+    for kernel in found.kernels:
+        facts = found.facts(kernel)
+        assert facts is not None
+        texts.append("\n".join(LaunchDraft(kernel, source, tmp_path / "configs/a.yaml", facts).lines(())))
+    rows, columns = texts
+    for text, strides in (
+        (rows, ("x_size_1 * x_size_2", "x_size_2", "1")),
+        (columns, ("x_size_2 * x_size_1", "1", "x_size_1")),
+    ):
+        for member, stride in zip("bcl", strides, strict=True):
+            assert f" {member}: {{int32: {stride}}}" in text
+        assert " zc: {int32: x_size_2}" in text
+    assert "shape: [x_size_0, x_size_1, x_size_2]" in rows
+    assert "shape: [x_size_0, x_size_2, x_size_1]" in columns
