@@ -91,4 +91,4 @@ int main() { launch<3, float, double>(10); }
     assert facts is not None
     (argument,) = facts.launch.arguments
     assert argument.memory.bytes.number == 240  # type: ignore[union-attr]
-    assert facts.launch.shared.number == 24  # type: ignore[union-attr]
+    assert facts.launch.shared.number == 24
