@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from gpuregress.foundation import storage
 from gpuregress.foundation.errors import CompileError, GpuregressError, Interrupted
 from gpuregress.foundation.records import Entry, Source
 from gpuregress.gpu import demangle
+from gpuregress.gpu.architectures import SM_90
 from gpuregress.gpu.records import Record
 from gpuregress.lab.drafts import validation
 from gpuregress.session import compilation
@@ -53,6 +55,7 @@ class CompiledKernel(Record):
         entry: its parameters.
         accesses: to global memory.
         has_dynamic_memory: whether it has an `extern __shared__` array.
+        most_threads: of a block.
         variables: its source's variables in global and constant memory, mangled → bytes.
         problem: why it does not compile, in a line.
         needs: other template arguments with which it may compile, as in `CompileError`.
@@ -61,6 +64,7 @@ class CompiledKernel(Record):
     entry: Entry | None = None
     accesses: Accesses | None = None
     has_dynamic_memory: bool = False
+    most_threads: int = SM_90.max_threads
     variables: Mapping[str, int] = field(default_factory=dict)
     problem: str = ""
     needs: Literal["any", "classes", "nothing"] = "any"
@@ -173,6 +177,7 @@ def compiled(source: Path, kernel: str, build: BuildOptions = NO_OPTIONS) -> Com
             entry=entry,
             accesses=buffer_accesses.of_kernel(ptx, entry.mangled),
             has_dynamic_memory=_has_dynamic_memory(ptx, entry.mangled),
+            most_threads=_most_threads(ptx, entry.mangled),
             variables=ptx_declarations.variable_sizes(ptx),
         )
     except Interrupted:
@@ -182,6 +187,13 @@ def compiled(source: Path, kernel: str, build: BuildOptions = NO_OPTIONS) -> Com
             return CompiledKernel()
         needs = error.needs if isinstance(error, CompileError) else "any"
         return CompiledKernel(problem=str(error).partition("\n")[0], needs=needs)
+
+
+def _most_threads(ptx: str, mangled: str) -> int:
+    """Return the most threads of a kernel's block: those of its `__launch_bounds__`."""
+    head = ptx.partition(f".entry {mangled}(")[2].partition("\n{")[0]
+    bounds = re.search(r"\.maxntid\s+([\d, ]+)", head)
+    return math.prod(map(int, bounds[1].split(","))) if bounds else SM_90.max_threads
 
 
 def _has_dynamic_memory(ptx: str, mangled: str) -> bool:

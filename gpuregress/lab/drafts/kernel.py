@@ -34,6 +34,8 @@ ODD_SIZE = 1000
 _MOST_MENTIONED = 2
 _MOST_FUNCTORS = 3
 """Classes that are tried in turn for a template parameter."""
+_BLOCKS = (128, 256)
+"""Threads."""
 _MOST_VARIED = 2
 """Sizes that have two values each: more of them are too many cases for a first job."""
 NO_LAUNCH = "sizes, contents, scalars, grid and block, which are guesses: no launch of it was found"
@@ -224,7 +226,9 @@ class KernelDraft:
         for extent in self._extents:
             yield f"  {extent}: {sizes}"
         if self._is_flat:
-            yield "  block: [128, 256]"
+            most = self._compiled_kernel.most_threads
+            blocks = [size for size in _BLOCKS if size <= most] or [most]
+            yield f"  block: [{', '.join(map(str, blocks))}]"
         yield "buffers:"
         yield from self._buffers()
         yield from self._variables()
@@ -233,7 +237,7 @@ class KernelDraft:
         yield f"  - kernel: {yaml_writer.block_scalar(self._kernel)}{guess}"
         yield from self._geometry()
         yield f"    args: [{', '.join(self._argument(number) for number in range(len(self._named)))}]"
-        size = "4 * block" if self._is_flat else "4 * 256"
+        size = "4 * block" if self._is_flat else f"4 * {_BLOCKS[-1]}"
         if self._compiled_kernel.has_dynamic_memory:
             yield f"    shared: {size}   # bytes of its {SHARED_GUESS}"
         else:
@@ -448,8 +452,9 @@ class KernelDraft:
             yield "    block: [block]"
         else:
             first, second = self._extents
-            yield f"    grid: [ceil({second} / 16), ceil({first} / 16)]"
-            yield "    block: [16, 16]"
+            rows = max(1, min(16, self._compiled_kernel.most_threads // 16))
+            yield f"    grid: [ceil({second} / 16), ceil({first} / {rows})]"
+            yield f"    block: [16, {rows}]"
 
     def _argument(self, number: int) -> str:
         name, parameter = self._named[number]

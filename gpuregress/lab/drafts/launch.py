@@ -241,7 +241,8 @@ class LaunchDraft(KernelDraft):
         yield line
         grid, block, shared = self._launch.grid, self._launch.block, self._launch.shared
         yield self._dimensions("grid", grid, is_possible=_is_grid(grid), guess="[1]")
-        yield self._dimensions("block", block, is_possible=_is_block(block), guess="[256]")
+        most = self._compiled_kernel.most_threads
+        yield self._dimensions("block", block, is_possible=_is_block(block, most), guess=f"[{min(256, most)}]")
         if shared.number > SM_90.shared or shared.number < 0:
             self._notes.append(f"shared of {self._last_name()} ({self._launch.where})")
             given = f"{self._launch.where} gives {shared.number} bytes, and a block may have 0 to {SM_90.shared}"
@@ -677,9 +678,9 @@ def _is_grid(sizes: Dimensions | None) -> bool:
     return sizes is not None and all(1 <= size.number <= most for size, most in zip(sizes, SM_90.max_grid, strict=True))
 
 
-def _is_block(sizes: Dimensions | None) -> bool:
+def _is_block(sizes: Dimensions | None, most_threads: int) -> bool:
     """Tell whether a block can be launched."""
-    if sizes is None or math.prod([size.number for size in sizes]) > SM_90.max_threads:
+    if sizes is None or math.prod([size.number for size in sizes]) > most_threads:
         return False
     return all(1 <= size.number <= most for size, most in zip(sizes, SM_90.max_block, strict=True))
 

@@ -14,7 +14,8 @@ from gpuregress.lab.drafts import first_programs, kernel, new
 from gpuregress.lab.drafts.compiled import CompiledKernel
 from gpuregress.lab.drafts.kernel import NO_LAUNCH
 from gpuregress.lab.drafts.launch_facts import HostProgram
-from gpuregress.session import checking, compilation
+from gpuregress.session import checking, compilation, session
+from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
 from gpuregress.toolchain import programs
 
@@ -559,3 +560,18 @@ def test_macros_that_are_branches_of_a_condition_may_launch_a_kernel(tmp_path: P
     (draft,) = new.draft_kernels(project, source)
     (launch,) = yaml.safe_load(draft.path.read_text())["launches"]
     assert launch["kernel"] in ("f<2, 3>", "f<4, 3>")
+
+
+@pytest.mark.parametrize("bounds", ["__launch_bounds__(64)", "__launch_bounds__(130, 2)"])
+def test_a_guessed_block_is_within_the_bounds_of_the_kernel(project: Project, bounds: str) -> None:
+    flat = f"__global__ void {bounds} flat(float *y, int n) {{ y[threadIdx.x] = n; }}\n"
+    plane = f"__global__ void {bounds} plane(float *y, int w, int h) {{ y[threadIdx.x] = w + h; }}\n"
+    launched = f"__global__ void {bounds} launched(float *y) {{ y[threadIdx.x] = 1; }}\n"
+    host = "void go(float *y, dim3 b, int m) { launched<<<1, m>>>(y); }\n"
+    made = new.draft_kernels(project, source(project, flat + plane + launched + host))
+    run = session.run(project, [str(one.path) for one in made], RunRequest(device="cpu"))
+    assert {(verdict.job, verdict.status) for verdict in run.verdicts} == {
+        ("flat", "new"),
+        ("plane", "new"),
+        ("launched", "new"),
+    }
