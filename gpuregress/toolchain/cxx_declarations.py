@@ -281,6 +281,8 @@ def _merged(compiled: Parameter, written: CxxParameter) -> Parameter:
             kind = "float"
         elif not element.is_float and kind in ("word", "struct") and compiled.size <= 8:
             kind = "integer"
+        elif not element.is_float and kind == "pointer" and compiled.size == 8:
+            kind = "word"  # a number that the kernel takes for an address: a job may give either
     return replace(compiled, kind=kind, name=written.name, const=written.pointer and written.const)
 
 

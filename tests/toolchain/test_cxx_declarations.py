@@ -158,6 +158,8 @@ def test_integers_of_eight_bytes_are_known(written: str) -> None:
     declared = cxx_declarations.declarations(f"__global__ void k({written} n, Handle h);")
     entry = Entry("k", (Parameter(8, 8, "word"), Parameter(8, 8, "word")))
     assert [p.kind for p in cxx_declarations.name_parameters(entry, "k", declared).parameters] == ["integer", "word"]
+    entry = Entry("k", (Parameter(8, 8, "pointer"), Parameter(8, 8, "pointer")))
+    assert [p.kind for p in cxx_declarations.name_parameters(entry, "k", declared).parameters] == ["word", "pointer"]
 
 
 def test_two_candidates_name_nothing() -> None:

@@ -465,7 +465,9 @@ class KernelDraft:
         if dtype is not None and name in self._extents:
             return f"{{{dtype}: {name}}}"
         if dtype is not None and not dtype.startswith("{"):
-            return scalar(dtype)
+            entry = self._compiled_kernel.entry
+            is_address = entry is not None and entry.parameters[number].kind == "word"
+            return "null" if is_address else scalar(dtype)
         if number in self._by_value:
             members = [f"{yaml_writer.scalar(name)}: {text}" for name, text, _ in self._members(number)]
             return f"{{struct: {{{', '.join(members)}}}}}"

@@ -575,3 +575,17 @@ def test_a_guessed_block_is_within_the_bounds_of_the_kernel(project: Project, bo
         ("plane", "new"),
         ("launched", "new"),
     }
+
+
+def test_a_number_that_the_kernel_takes_for_an_address_may_be_either(project: Project) -> None:
+    text = """__global__ void k(float *y, unsigned long long address, int n) {
+  y[threadIdx.x] = address ? ((const float *)address)[threadIdx.x] : 1;
+}
+"""
+    (made,) = new.draft_kernels(project, source(project, text))
+    draft = made.path.read_text()
+    for argument in ("null", "{uint64: 0}", "y"):
+        made.path.write_text(draft.replace("args: [y, null, {int32: n}]", f"args: [y, {argument}, {{int32: n}}]"))
+        run = session.run(project, [str(made.path)], RunRequest(device="cpu"))
+        assert {verdict.status for verdict in run.verdicts} == {"new"}
+        assert argument in made.path.read_text()
