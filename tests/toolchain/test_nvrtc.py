@@ -65,6 +65,25 @@ def test_numbers_of_several_types_are_promoted_as_by_nvcc(write: Write, call: st
     assert not compiled.warnings
 
 
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("#pragma nv_diag_suppress deprecated_entity_with_custom_message\n", ()),
+        ("#pragma nv_diag_suppress 20012, \\\n 1444\n", ()),
+        ("[[deprecated]] ", ()),
+        ('struct __attribute__((deprecated("old"))) Old { static ', ()),
+        ("", ("-Werror", "all-warnings")),
+    ],
+)
+def test_powers_are_found_where_the_compiler_warns_of_none(write: Write, text: str, options: tuple[str, ...]) -> None:
+    text += "__device__ float power(float x, int n) { return pow(x, n); }"
+    scope = ""
+    if "struct" in text:
+        text, scope = f"{text} }};", "Old::"
+    text += f"\n__global__ void k(float* x, int n) {{ x[0] = {scope}power(x[0], n); }}"
+    assert "cvt.rn.f64.s32" in _compile(write, text, kernels=("k",), options=options).ptx
+
+
 def test_powers_of_a_double_are_those_of_its_function(write: Write) -> None:
     text = "__global__ void k(double* x, int n) { x[0] = pow(x[0], n); }"
     other = "__global__ void k(double* x, int n) { x[0] = pow(x[0], (double)n); }"
