@@ -504,7 +504,8 @@ def _precompiled(
     """
     attempt = compile_once()
     place = re.escape(str(path))
-    if re.search(rf'^{place}\(|\bline \d+ of "?{place}(?!\w)', attempt.log, re.MULTILINE):
+    is_of_directives = re.search(rf'^{place}\(|\bline \d+ of "?{place}(?!\w)', attempt.log, re.MULTILINE)
+    if is_of_directives or precompiled_headers.NO_HEAP in attempt.log:
         precompiled.give_up()
         return None
     has_warnings = precompiled.has_warnings(attempt.log, path.name)

@@ -36,6 +36,9 @@ ErrorPlace = tuple[Path, int]
 _HEAP_BYTES = 1 << 30
 """Address space; CUB's headers need a third of it."""
 
+NO_HEAP = "catastrophic error: unable to obtain mapped memory"
+"""The heap is a file in $TMPDIR, whose disk may be full."""
+
 _QUIET = "639,20283"
 """The numbers of the warnings that the heap is too small, and that there is a `#line`: nothing is lost."""
 

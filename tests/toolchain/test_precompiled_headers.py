@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,20 @@ def test_a_source_gives_the_same_with_precompiled_headers(folder: Path) -> None:
     with precompiled_headers.precompiling(above):
         for _ in range(3):
             assert _compiled(folder, "scale<float>") == changed
+
+
+@pytest.mark.parametrize("most_bytes", [3_000_000, 9_000_000])
+def test_a_full_disk_is_no_error_of_the_source(folder: Path, most_bytes: int) -> None:
+    """The first limit stops the compiler's heap, the second one the file of the headers."""
+    kernels = ("scale<float>", "scale<double>", "scale<int>")
+    expected = [_compiled(folder, kernel) for kernel in kernels]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, limits[1]))
+    try:
+        with precompiled_headers.precompiling(folder / "precompiled"):
+            assert [_compiled(folder, kernel) for kernel in kernels] == expected
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_forked_processes_read_the_headers_of_each_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
