@@ -289,10 +289,9 @@ def _releases(item: Statement) -> bool:
 
 def _may_acquire(item: Statement) -> bool:
     """Whether a statement that is no access waits for what another thread released, or may do so in a function."""
-    if isinstance(item, Call):
-        return True
-    is_mbarrier = isinstance(item, Instruction) and item.opcode == "mbarrier"
-    return is_mbarrier and not {"test_wait", "try_wait"}.isdisjoint(item.modifiers)
+    if not isinstance(item, Instruction):
+        return isinstance(item, Call)
+    return item.opcode == "mbarrier" and not {"test_wait", "try_wait"}.isdisjoint(item.modifiers)
 
 
 class _Search:
