@@ -326,6 +326,23 @@ def test_a_texture_reference_ends_the_attempts(write: Write, monkeypatch: pytest
     assert len(units) == 1
 
 
+@pytest.mark.parametrize(
+    ("host", "specialization"),
+    [
+        ("namespace host { struct half { Gone x; }; }", "template <> struct Size<half>"),
+        ("struct Value { Gone x; };", "template <typename Value> struct Size<Value*>"),
+    ],
+)
+def test_a_specialization_with_the_name_of_a_host_type_stays(write: Write, host: str, specialization: str) -> None:
+    text = f"""#include <cuda_fp16.h>
+    {host}
+    template <class T> struct Size {{ static const int value = 1111; }};
+    {specialization} {{ static const int value = 2222; }};
+    __global__ void k(int* x) {{ x[0] = Size<half>::value + Size<half*>::value; }}
+    """
+    assert " 3333;" in _compile(write, text, kernels=("k",)).ptx
+
+
 def test_the_first_error_of_the_first_attempt_is_the_headline(write: Write) -> None:
     """Declarations that do not compile are dropped, and what used them has errors that hide the cause."""
     for device in ("void f(Host* h) {}", "void f() { Host* h; }"):
