@@ -343,6 +343,26 @@ def test_a_specialization_with_the_name_of_a_host_type_stays(write: Write, host:
     assert " 3333;" in _compile(write, text, kernels=("k",)).ptx
 
 
+@pytest.mark.parametrize(
+    "specialization",
+    [
+        "template <> struct Size<float> { Gone x; static const int value = 2; };",
+        "template <> struct Size<float> { typedef Gone Type;\n static const int value = 2; };",
+        "template <> struct Size<float> : Gone {\n static const int value = 2; };",
+        "struct Host { Gone x; };\ntemplate <> struct Size<float> { Host x; static const int value = 2; };",
+    ],
+)
+def test_a_specialization_with_host_code_is_not_replaced_by_the_primary_template(
+    write: Write, specialization: str
+) -> None:
+    text = f"template <class T> struct Size {{ static const int value = 1; }};\n{specialization}\n"
+    kernel = "template <class T> __global__ void k(T* x) { x[0] = Size<T>::value; }\n"
+    assert "2: error: " in _refusal(write, text + kernel, kernels=("k<float>",))
+    assert ".entry" in _compile(write, text + kernel, kernels=("k<int>",)).ptx
+    needed = "template <> struct Size<Gone> {\n  Gone x;\n};\n"
+    assert ".entry" in _compile(write, text + needed + kernel, kernels=("k<int>",)).ptx
+
+
 def test_the_first_error_of_the_first_attempt_is_the_headline(write: Write) -> None:
     """Declarations that do not compile are dropped, and what used them has errors that hide the cause."""
     for device in ("void f(Host* h) {}", "void f() { Host* h; }"):

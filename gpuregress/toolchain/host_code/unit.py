@@ -346,8 +346,17 @@ class UnitBuilder:
                 parts = [part for part in reachability.parts_to_drop(member) if (number, part) not in self._dropped]
                 starts += parts[:1]
         if not starts and (_can_go(declared) or _has_wrong_base(declared, view, line)):
-            starts.append(declared.start)
+            starts.append(self._part_to_drop(number, declared, view, line))
         return starts
+
+    def _part_to_drop(self, number: int, declared: Declared, view: View, line: int) -> int:
+        """The offset of what goes of a declaration: of a specialization its body first, if an error may be there."""
+        body = reachability.end_of_specialization(declared, view.bare)
+        if body is None or (number, body) in self._dropped:
+            return declared.start
+        starts = _line_starts(view.code)
+        last = starts[line] if line < len(starts) else len(view.code)
+        return body if view.bare[body:last].strip(" \t\r\n{") else declared.start
 
     def _parse(self, count: int) -> None:
         """Parse the first files, with the calls of macros expanded that declare classes with functions of the host."""
@@ -563,8 +572,11 @@ def _kept_parts(declared: Declared, view: View, text: CxxText) -> dict[int, str]
         parts[member.start] = code[member.start - declared.start : member.head_end - declared.start]
         first, last = member.start - declared.start, member.end - declared.start
         kept[first:last] = " " * (last - first)
-    if declared.kind in ("function", "prototype"):
-        del kept[declared.head_end - declared.start :]
+    last: int | None = declared.head_end
+    if declared.kind not in ("function", "prototype"):
+        last = reachability.end_of_specialization(declared, view.bare)
+    if last is not None:
+        del kept[last - declared.start :]
     if _can_go(declared) and declared.kind in ("class", "alias", "variable", "function", "prototype"):
         parts[declared.start] = "".join(kept)
     return parts
