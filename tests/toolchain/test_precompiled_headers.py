@@ -195,6 +195,18 @@ def test_directives_mean_the_same_if_they_are_precompiled(tmp_path: Path, direct
             assert _compiled(tmp_path, "scale") == expected
 
 
+def test_a_header_that_names_the_source_is_parsed_for_each(tmp_path: Path) -> None:
+    (tmp_path / "name.h").write_text("inline __device__ const char *name() { return __BASE_FILE__; }\n")
+    sources = [Source(str(tmp_path / name), kernels=("k<1>",)) for name in ("a.cu", "b.cu")]
+    for source in sources:
+        text = '#include "name.h"\ntemplate <int N> __global__ void k(const char **s) { s[N] = name(); }\n'
+        Path(source.path).write_text(text)
+    expected = [_compiled_source(source) for source in sources]
+    with precompiled_headers.precompiling(tmp_path / "precompiled"):
+        for _ in range(2):
+            assert [_compiled_source(source) for source in sources] == expected
+
+
 @pytest.mark.parametrize(
     ("header", "kernel"),
     [("gone", "scale<float>"), ("x", "scale<Gone>"), ("x; }\n#include <gone.h>\n", "scale<float>")],
