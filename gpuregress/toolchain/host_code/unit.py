@@ -572,11 +572,11 @@ def _kept_parts(declared: Declared, view: View, text: CxxText) -> dict[int, str]
         parts[member.start] = code[member.start - declared.start : member.head_end - declared.start]
         first, last = member.start - declared.start, member.end - declared.start
         kept[first:last] = " " * (last - first)
-    last: int | None = declared.head_end
+    body: int | None = declared.head_end
     if declared.kind not in ("function", "prototype"):
-        last = reachability.end_of_specialization(declared, view.bare)
-    if last is not None:
-        del kept[last - declared.start :]
+        body = reachability.end_of_specialization(declared, view.bare)
+    if body is not None:
+        del kept[body - declared.start :]
     if _can_go(declared) and declared.kind in ("class", "alias", "variable", "function", "prototype"):
         parts[declared.start] = "".join(kept)
     return parts
