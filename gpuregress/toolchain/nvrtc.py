@@ -73,8 +73,13 @@ The compiler makes the names of internal variables and functions (`static`, or o
 first external symbol. Where there is none, as in a source of templates, it takes the path and the process's id.
 """
 _WITHOUT_WARNINGS = re.compile(r"^-(?:w$|-disable-warnings)|diag-suppress[\s=][\d,]*\b1444\b", re.MULTILINE)
-_SUPPRESSED = re.compile(rb"diag_suppress\b[^\n]*\b(?:1444|deprecated_entity)\b")
-"""The warning of what is deprecated, which the prelude uses."""
+_SUPPRESSED = re.compile(
+    rb"diag_suppress\b(?:\\\r?\n|[^\n])*\b(?:1444|deprecated_entity_with_custom_message)\b"
+    rb"|(?:\[\[|\(\(|__declspec\s*\()[^\])]*\b_*deprecated_*\b"
+)
+"""The warning of what is deprecated, which the prelude uses. In deprecated functions and classes there is none."""
+_POWER_ERROR = re.compile(rf"error\b[^\n]*{re.escape(virtual_headers.OTHER_POWER)}")
+"""Of `-Werror all-warnings`, for instance."""
 _MOST_ATTEMPTS = 7
 LATER_STANDARD = "c++20"
 _STANDARD = re.compile(r"-{1,2}std\b")
@@ -443,11 +448,11 @@ def _attempt(
         compile_once = functools.partial(compile_text, precompiled.rest, precompiled.directives, options_for_headers)
         attempt = _precompiled(source, path, precompiled, compile_once)
     attempt = attempt or compile_text()
-    if attempt.result is not None and _has_other_powers(source, contents, attempt.log):
+    if _has_other_powers(source, contents, attempt):
         defines = {**source.defines, virtual_headers.DOUBLE_POWERS: "1"}
         other = replace(source, defines=defines)
         again = _attempt(nvrtc, other, unit, folders, signatures, files=files, may_be_last=may_be_last)
-        return again if again.result is not None else attempt
+        return attempt if again.result is None and attempt.result is not None else again
     if attempt.result is None and signatures is None and compiler_messages.OVERLOADED in attempt.log:
         declared: list[Declaration] = []
         for content in texts:
@@ -458,17 +463,21 @@ def _attempt(
     return attempt
 
 
-def _has_other_powers(source: Source, contents: Iterable[bytes], log: str) -> bool:
-    """Tell whether compiled code may have powers that nvcc computes otherwise; where warnings are off, by the texts.
+def _has_other_powers(source: Source, contents: Iterable[bytes], attempt: _Attempt) -> bool:
+    """Tell whether code may have powers that nvcc computes otherwise; where warnings are off, by the texts.
 
     Args:
         source: what was compiled.
         contents: of its files.
-        log: of the compilation.
+        attempt: the compilation.
     """
-    if virtual_headers.DOUBLE_POWERS in source.defines or _never_runs(source):
+    if virtual_headers.DOUBLE_POWERS in source.defines:
         return False
-    if virtual_headers.OTHER_POWER in log:
+    if attempt.result is None:
+        return _POWER_ERROR.search(attempt.log) is not None
+    if _never_runs(source):
+        return False
+    if virtual_headers.OTHER_POWER in attempt.log:
         return True
     is_silent = _WITHOUT_WARNINGS.search("\n".join(source.options)) is not None
     if not is_silent and not any(_SUPPRESSED.search(content) for content in contents):
@@ -495,7 +504,8 @@ def _precompiled(
     """
     attempt = compile_once()
     place = re.escape(str(path))
-    if re.search(rf'^{place}\(|\bline \d+ of "?{place}(?!\w)', attempt.log, re.MULTILINE):
+    is_of_directives = re.search(rf'^{place}\(|\bline \d+ of "?{place}(?!\w)', attempt.log, re.MULTILINE)
+    if is_of_directives or precompiled_headers.NO_HEAP in attempt.log:
         precompiled.give_up()
         return None
     has_warnings = precompiled.has_warnings(attempt.log, path.name)

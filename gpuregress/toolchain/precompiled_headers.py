@@ -36,6 +36,9 @@ ErrorPlace = tuple[Path, int]
 _HEAP_BYTES = 1 << 30
 """Address space; CUB's headers need a third of it."""
 
+NO_HEAP = "catastrophic error: unable to obtain mapped memory"
+"""The heap is a file in $TMPDIR, whose disk may be full."""
+
 _QUIET = "639,20283"
 """The numbers of the warnings that the heap is too small, and that there is a `#line`: nothing is lost."""
 
@@ -43,8 +46,11 @@ _LAST = "#pragma nv_hdrstop\n"
 _OPENING = ("if", "ifdef", "ifndef")
 _OPEN_COMMENT = re.compile(r"/\*(?:(?!\*/).)*\Z|//.*\\[ \t]*\Z")
 """At the end of a line: it goes on in the next one."""
-_LOST = re.compile(rb"\bpragma\s+(?:pack|nv_abi)\b|\b_Pragma\b[^\n]*\b(?:pack|nv_abi)\b")
-"""Pragmas whose effect NVRTC 13.5 does not keep: with `--pch`, `pack(pop)` in a header has none, for instance."""
+_LOST = re.compile(rb"\bpragma\s+(?:pack|nv_abi)\b|\b_Pragma\b[^\n]*\b(?:pack|nv_abi)\b|\b__BASE_FILE__\b")
+"""Pragmas whose effect NVRTC 13.5 does not keep: with `--pch`, `pack(pop)` in a header has none, for instance.
+
+The name of the source would be that of the first one with these headers.
+"""
 _PRAGMA_OF_MACRO = re.compile(rb"\b_Pragma\s*\(\s*[^\s\"]")
 _WARNING = re.compile(r"^(?:(?P<file>[^\s(][^(\n]*)\(\d+\): w|W)arning.*", re.MULTILINE)
 """The compiler names no file where the type is its own."""

@@ -433,10 +433,12 @@ def _find_kept(source: Source, files: SourceInputs) -> Program | None:
     result = kept.get(key) or kept.get(source_keys.shared(source, files))
     if isinstance(result, CompileError):
         raise result
-    if result is None or key in kept:
-        return result or _types_of_others(source, files, kept.get)
+    if key in kept:
+        return result
     compiled = _shared_result(source, files)
-    return None if compiled is None else _stored(_with_entries(source, files, compiled))
+    if compiled is not None:
+        return _stored(_with_entries(source, files, compiled))
+    return _types_of_others(source, files, kept.get)
 
 
 def _noted(key: str) -> Program | None:

@@ -65,6 +65,25 @@ def test_numbers_of_several_types_are_promoted_as_by_nvcc(write: Write, call: st
     assert not compiled.warnings
 
 
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("#pragma nv_diag_suppress deprecated_entity_with_custom_message\n", ()),
+        ("#pragma nv_diag_suppress 20012, \\\n 1444\n", ()),
+        ("[[deprecated]] ", ()),
+        ('struct __attribute__((deprecated("old"))) Old { static ', ()),
+        ("", ("-Werror", "all-warnings")),
+    ],
+)
+def test_powers_are_found_where_the_compiler_warns_of_none(write: Write, text: str, options: tuple[str, ...]) -> None:
+    text += "__device__ float power(float x, int n) { return pow(x, n); }"
+    scope = ""
+    if "struct" in text:
+        text, scope = f"{text} }};", "Old::"
+    text += f"\n__global__ void k(float* x, int n) {{ x[0] = {scope}power(x[0], n); }}"
+    assert "cvt.rn.f64.s32" in _compile(write, text, kernels=("k",), options=options).ptx
+
+
 def test_powers_of_a_double_are_those_of_its_function(write: Write) -> None:
     text = "__global__ void k(double* x, int n) { x[0] = pow(x[0], n); }"
     other = "__global__ void k(double* x, int n) { x[0] = pow(x[0], (double)n); }"
@@ -305,6 +324,43 @@ def test_a_texture_reference_ends_the_attempts(write: Write, monkeypatch: pytest
     text = f"{HOST_TYPE}texture<float> tex;\n{kernel}"
     assert "tex is a texture reference" in _refusal(write, text, kernels=("k<float>",))
     assert len(units) == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "specialization"),
+    [
+        ("namespace host { struct half { Gone x; }; }", "template <> struct Size<half>"),
+        ("struct Value { Gone x; };", "template <typename Value> struct Size<Value*>"),
+    ],
+)
+def test_a_specialization_with_the_name_of_a_host_type_stays(write: Write, host: str, specialization: str) -> None:
+    text = f"""#include <cuda_fp16.h>
+    {host}
+    template <class T> struct Size {{ static const int value = 1111; }};
+    {specialization} {{ static const int value = 2222; }};
+    __global__ void k(int* x) {{ x[0] = Size<half>::value + Size<half*>::value; }}
+    """
+    assert " 3333;" in _compile(write, text, kernels=("k",)).ptx
+
+
+@pytest.mark.parametrize(
+    "specialization",
+    [
+        "template <> struct Size<float> { Gone x; static const int value = 2; };",
+        "template <> struct Size<float> { typedef Gone Type;\n static const int value = 2; };",
+        "template <> struct Size<float> : Gone {\n static const int value = 2; };",
+        "struct Host { Gone x; };\ntemplate <> struct Size<float> { Host x; static const int value = 2; };",
+    ],
+)
+def test_a_specialization_with_host_code_is_not_replaced_by_the_primary_template(
+    write: Write, specialization: str
+) -> None:
+    text = f"template <class T> struct Size {{ static const int value = 1; }};\n{specialization}\n"
+    kernel = "template <class T> __global__ void k(T* x) { x[0] = Size<T>::value; }\n"
+    assert "2: error: " in _refusal(write, text + kernel, kernels=("k<float>",))
+    assert ".entry" in _compile(write, text + kernel, kernels=("k<int>",)).ptx
+    needed = "template <> struct Size<Gone> {\n  Gone x;\n};\n"
+    assert ".entry" in _compile(write, text + needed + kernel, kernels=("k<int>",)).ptx
 
 
 def test_the_first_error_of_the_first_attempt_is_the_headline(write: Write) -> None:

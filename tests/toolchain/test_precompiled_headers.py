@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,20 @@ def test_a_source_gives_the_same_with_precompiled_headers(folder: Path) -> None:
     with precompiled_headers.precompiling(above):
         for _ in range(3):
             assert _compiled(folder, "scale<float>") == changed
+
+
+@pytest.mark.parametrize("most_bytes", [3_000_000, 9_000_000])
+def test_a_full_disk_is_no_error_of_the_source(folder: Path, most_bytes: int) -> None:
+    """The first limit stops the compiler's heap, the second one the file of the headers."""
+    kernels = ("scale<float>", "scale<double>", "scale<int>")
+    expected = [_compiled(folder, kernel) for kernel in kernels]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, limits[1]))
+    try:
+        with precompiled_headers.precompiling(folder / "precompiled"):
+            assert [_compiled(folder, kernel) for kernel in kernels] == expected
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_forked_processes_read_the_headers_of_each_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,6 +193,18 @@ def test_directives_mean_the_same_if_they_are_precompiled(tmp_path: Path, direct
     with precompiled_headers.precompiling(tmp_path / "precompiled"):
         for _ in range(2):
             assert _compiled(tmp_path, "scale") == expected
+
+
+def test_a_header_that_names_the_source_is_parsed_for_each(tmp_path: Path) -> None:
+    (tmp_path / "name.h").write_text("inline __device__ const char *name() { return __BASE_FILE__; }\n")
+    sources = [Source(str(tmp_path / name), kernels=("k<1>",)) for name in ("a.cu", "b.cu")]
+    for source in sources:
+        text = '#include "name.h"\ntemplate <int N> __global__ void k(const char **s) { s[N] = name(); }\n'
+        Path(source.path).write_text(text)
+    expected = [_compiled_source(source) for source in sources]
+    with precompiled_headers.precompiling(tmp_path / "precompiled"):
+        for _ in range(2):
+            assert [_compiled_source(source) for source in sources] == expected
 
 
 @pytest.mark.parametrize(

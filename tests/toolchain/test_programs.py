@@ -526,10 +526,12 @@ def test_types_of_kernels_are_those_of_any_program_that_was_made_for_them(
     write: Write, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     text += "struct A { int a; };\nstruct B { float b; };\n"
-    text += "template <class T> __global__ void k(T* x) {}\n__constant__ A filter;\n"
+    text += "template <class T> __global__ void k(T* x) {}\n__constant__ A filter;\n__global__ void plain() {}\n"
     names = ("k<A>", "k<B>")
     both = programs.with_debug_types(write(text, kernels=names, symbols=("filter",)))
+    plain = replace(both, kernels=("plain",), symbols=())
     with programs.keeping_unknown():
+        programs.keep(plain, programs.compile(plain))
         known = programs.compile(both)
         programs.keep(both, known)
         monkeypatch.setattr(nvrtc, "compile_source", None)

@@ -101,6 +101,7 @@ class View(Record):
         tree: of `parsed`.
         declarations: at namespace scope.
         namespaces: the names of namespaces that it opens.
+        scopes: the spans of these, the outer ones first, with their names.
         device: spans of device code.
     """
 
@@ -110,6 +111,7 @@ class View(Record):
     tree: Node
     declarations: tuple[Declared, ...]
     namespaces: frozenset[str]
+    scopes: tuple[tuple[int, int, tuple[str, ...]], ...]
     device: tuple[tuple[int, int], ...]
 
 
@@ -224,6 +226,7 @@ def _view(code: str, macros: Macros) -> View:
         tree=tree,
         declarations=tuple(declared),
         namespaces=frozenset(reader.namespaces),
+        scopes=tuple(reader.scopes),
         device=device,
     )
 
@@ -308,6 +311,7 @@ class _Reader:
     def __init__(self, code: str, plain: str, annotations: frozenset[str]) -> None:
         self._code, self._plain, self._annotations = code, plain, annotations
         self.namespaces: set[str] = set()
+        self.scopes: list[tuple[int, int, tuple[str, ...]]] = []
 
     def below(self, node: Node) -> Iterator[Declared]:
         """List the declarations in a container."""
@@ -319,7 +323,9 @@ class _Reader:
             if child.type == "namespace_definition":
                 name = child.child_by_field_name("name")
                 if name is not None:
-                    self.namespaces.update(grammar.text(word) for word in grammar.everywhere(name, *_NAMES))
+                    words = tuple(grammar.text(word) for word in grammar.everywhere(name, *_NAMES))
+                    self.namespaces.update(words)
+                    self.scopes.append((child.start_byte, child.end_byte, words))
                 if body is not None:
                     yield from self.below(body)
             elif child.type == "linkage_specification" and body is not None and body.type == "declaration_list":

@@ -40,6 +40,10 @@ _EMPTY = re.compile(r"\{\s*\}\s*;?")
 """A body with which a constructor is one that nvcc allows for variables in the device's memory."""
 _SPECIAL = re.compile(r"~|\boperator\b")
 _TEMPLATE_ARGUMENTS = re.compile(r"<.*>", re.DOTALL)
+_SPECIALIZATION = re.compile(
+    r"\btemplate\b[^;{}]*\b(?:class|struct|union)\s+(?:\w+(?:\([^()]*\))?\s+)*(?:\w+\s*::\s*)*\w+\s*<"
+)
+_BASES = re.compile(r"(?<!:):(?!:)")
 _STATIC = re.compile(r"\bstatic\b")
 _PARENTHESIS = re.compile(r"[()]")
 _HOST_BODY = "{ __trap(); }"
@@ -248,6 +252,9 @@ class _Selection:
         """List the words of a declaration, without those of a class's members that may go."""
         declared = candidate.declared
         last = declared.end
+        if self._has_name_alone(candidate):
+            yield from self._read(candidate.code[declared.start : declared.head_end])
+            return
         if declared.is_body and not (declared.is_device or self._is_constexpr(declared)):  # the body may go
             last = declared.end if _DEDUCED.search(declared.head) else declared.head_end
         at = declared.start
@@ -270,6 +277,10 @@ class _Selection:
             if not one.stays or (file, declared.start) in self._dropped:
                 if declared.kind != "assertion" and not _KERNEL.search(one.code, declared.start, declared.end):
                     changes.removed.append((declared.start, declared.end))
+            elif self._has_name_alone(one):
+                at = end_of_specialization(declared, one.code) or declared.head_end
+                changes.removed.append((at, declared.end))
+                changes.inserted.append((at, ";"))
             elif declared.kind == "class":
                 self._edit_members(file, declared, one.code, changes)
                 changes.kept += [(member.start, member.end) for member in declared.members if member.is_device]
@@ -280,6 +291,10 @@ class _Selection:
             elif declared.kind in ("function", "prototype"):
                 changes.declare(declared, one.code)
         return changes.edits(self._files[file][number].device)
+
+    def _has_name_alone(self, one: _Candidate) -> bool:
+        """Tell whether a specialization lost its body."""
+        return bool(self._dropped) and (one.file, end_of_specialization(one.declared, one.code)) in self._dropped
 
     def _edit_members(self, file: int, declared: Declared, code: str, changes: _Changes) -> None:
         """Change the members of a class that lack an annotation."""
@@ -338,6 +353,20 @@ def parts_to_drop(member: Declared) -> tuple[int, ...]:
     if member.is_body and _VIRTUAL.search(member.head) is not None:
         return member.head_end, member.start
     return (member.start,)
+
+
+def end_of_specialization(declared: Declared, code: str) -> int | None:
+    """Return where the base classes or the body of a template's specialization begin; None for all else.
+
+    Without the specialization, device code would get the primary template. Without its body, the compiler refuses that.
+    """
+    if declared.kind != "class" or declared.head_end == declared.end:
+        return None
+    name = _SPECIALIZATION.search(code, declared.start, declared.head_end)
+    if name is None:
+        return None
+    bases = _BASES.search(code, name.end(), declared.head_end)
+    return declared.head_end if bases is None else bases.start()
 
 
 def is_host_member(member: Declared) -> bool:

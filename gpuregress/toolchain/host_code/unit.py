@@ -6,6 +6,7 @@ made the file's path there. A file that includes such a file is a text, too.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -36,13 +37,17 @@ _MACRO = re.compile(r"\b(?:[A-Z][A-Z0-9_]{2,}|_\w+|constexpr|consteval)\b")
 """What in a function's head may be or mean an annotation."""
 
 _BEFORE_TYPE = re.compile(
-    r"(?:\A|[(,<;{}:=]|\b(?:const|volatile|typename|public|private|protected|virtual|static|inline|extern|mutable|typedef))"
-    r"\s*(?:\b(?P<scope>[A-Za-z_]\w*)\s*::\s*)?\Z"
+    r"(?:\A|[(,<;{}=]|(?<!:):(?!:)|\busing(?=\s+\w+\s*::)"
+    r"|\b(?:const|volatile|public|private|protected|virtual|static|inline|extern|mutable|typedef))"
+    r"\s*(?:(?:\b\w+\s*::\s*)*\b(?P<scope>[A-Za-z_]\w*)\s*::\s*)?\Z"
 )
-"""What stands before a type, and before no other name."""
+"""What stands before a type, and before no other name, as that of a template's parameter."""
 _MOST_BEFORE_TYPE = 80
 _INHERITED = re.compile(r"\busing\b.*\b(\w+)\s*(?:<[^;]*>)?\s*::\s*\1\s*;?\s*\Z", re.DOTALL)
 """Constructors of a base class, which have the name of that class."""
+
+Scope = tuple[str, ...]
+"""The names of the namespaces around a declaration, the outer ones first."""
 
 _ALONE = re.compile(r"^[ \t]*(?P<name>[A-Za-z_]\w*)[ \t]*\([^;{}\n]*\)[ \t]*$", re.MULTILINE)
 _TYPE = re.compile(r"\b(?:class|enum|struct|union)\b[^;{}]*\{")
@@ -265,9 +270,9 @@ class UnitBuilder:
             names = self._lost_types(new)
             new = self._dependents(names) - self._dropped if names else set()
 
-    def _lost_types(self, dropped: Collection[tuple[int, int]]) -> set[str]:
-        """Name the classes and aliases among declarations that nothing else may declare."""
-        lost: set[str] = set()
+    def _lost_types(self, dropped: Collection[tuple[int, int]]) -> dict[str, set[Scope]]:
+        """Name the classes and aliases among declarations that no other text declares, with their namespaces."""
+        lost: dict[str, set[Scope]] = {}
         others = {*self._macros.named, *reachability.KNOWN_NAMESPACES}
         for number, views in enumerate(self._views):
             for view in views:
@@ -277,20 +282,21 @@ class UnitBuilder:
                     if (number, declared.start) not in self._dropped:
                         others.update(declared.names)
                     elif (number, declared.start) in dropped and declared.kind in ("class", "alias"):
-                        lost.update(declared.names)
-        return lost - others
+                        for name in declared.names:
+                            lost.setdefault(name, set()).add(_scope(declared, view))
+        return {name: scopes for name, scopes in lost.items() if name not in others}
 
-    def _dependents(self, types: Collection[str]) -> set[tuple[int, int]]:
+    def _dependents(self, types: Mapping[str, set[Scope]]) -> set[tuple[int, int]]:
         """List the declarations, and the members of classes, that can go and need a type."""
         uses = {name: re.compile(rf"\b{re.escape(name)}\b") for name in types}
         dependents: set[tuple[int, int]] = set()
         for number, (text, views) in enumerate(zip(self._texts, self._views, strict=True)):
-            namespaces = {name for view in views for name in view.namespaces}
             for view in views:
-                patterns = [pattern for name, pattern in uses.items() if name in view.bare]
+                patterns = [(pattern, types[name]) for name, pattern in uses.items() if name in view.bare]
                 for declared in view.declarations if patterns else ():
+                    scope = _scope(declared, view)
                     for start, part in _kept_parts(declared, view, text).items():
-                        if any(_needs(part, pattern, namespaces) for pattern in patterns):
+                        if any(_needs(part, scope, *used) for used in patterns):
                             dependents.add((number, start))
         return dependents
 
@@ -340,8 +346,17 @@ class UnitBuilder:
                 parts = [part for part in reachability.parts_to_drop(member) if (number, part) not in self._dropped]
                 starts += parts[:1]
         if not starts and (_can_go(declared) or _has_wrong_base(declared, view, line)):
-            starts.append(declared.start)
+            starts.append(self._part_to_drop(number, declared, view, line))
         return starts
+
+    def _part_to_drop(self, number: int, declared: Declared, view: View, line: int) -> int:
+        """The offset of what goes of a declaration: of a specialization its body first, if an error may be there."""
+        body = reachability.end_of_specialization(declared, view.bare)
+        if body is None or (number, body) in self._dropped:
+            return declared.start
+        starts = _line_starts(view.code)
+        last = starts[line] if line < len(starts) else len(view.code)
+        return body if view.bare[body:last].strip(" \t\r\n{") else declared.start
 
     def _parse(self, count: int) -> None:
         """Parse the first files, with the calls of macros expanded that declare classes with functions of the host."""
@@ -557,25 +572,44 @@ def _kept_parts(declared: Declared, view: View, text: CxxText) -> dict[int, str]
         parts[member.start] = code[member.start - declared.start : member.head_end - declared.start]
         first, last = member.start - declared.start, member.end - declared.start
         kept[first:last] = " " * (last - first)
-    if declared.kind in ("function", "prototype"):
-        del kept[declared.head_end - declared.start :]
+    body: int | None = declared.head_end
+    if declared.kind not in ("function", "prototype"):
+        body = reachability.end_of_specialization(declared, view.bare)
+    if body is not None:
+        del kept[body - declared.start :]
     if _can_go(declared) and declared.kind in ("class", "alias", "variable", "function", "prototype"):
         parts[declared.start] = "".join(kept)
     return parts
 
 
-def _needs(text: str, name: re.Pattern[str], namespaces: Collection[str]) -> bool:
+def _scope(declared: Declared, view: View) -> Scope:
+    names: Scope = ()
+    for start, end, words in view.scopes:
+        if start <= declared.start < end:
+            names += words
+    return names
+
+
+def _needs(text: str, scope: Scope, name: re.Pattern[str], scopes: Collection[Scope]) -> bool:
     """Tell whether a declaration has a name as that of a type wherever it has it.
+
+    The same name may be that of another type elsewhere, as `half` is in one of CUDA's headers.
 
     Args:
         text: of the declaration, or a part of it.
+        scope: the namespaces around it.
         name: of the type.
-        namespaces: those that may qualify it.
+        scopes: the namespaces around the type.
     """
     is_type = False
     for use in name.finditer(text):
         before = _BEFORE_TYPE.search(text, max(use.start() - _MOST_BEFORE_TYPE, 0), use.start())
-        if before is None or before["scope"] not in (None, use[0], *namespaces):
+        if before is None:
+            return False
+        qualifier = before["scope"]
+        if qualifier is None and not any(scope[: len(outer)] == outer for outer in scopes):
+            return False
+        if qualifier not in (None, use[0], *itertools.chain.from_iterable(scopes)):
             return False
         is_type = True
     return is_type

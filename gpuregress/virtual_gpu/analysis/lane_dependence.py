@@ -195,11 +195,15 @@ _WAITS = frozenset([Wait.BLOCK, Wait.CLUSTER, Wait.MASK, Wait.CONVERGED, Wait.WA
 
 
 class _Publication(IntEnum):
-    """How far a thread has gone to let others know of a write: it fences, then makes an atomic access."""
+    """How far a thread has gone to let others know of a write: it fences, then makes an atomic access.
+
+    Then it has acquired what others told, or may have.
+    """
 
     NONE = 0
     FENCED = 1
     TOLD = 2
+    ANSWERED = 3
 
 
 _Reaching = tuple[int, Crossed, _Publication]
@@ -215,7 +219,8 @@ class LaneDependence(Record):
     Attributes:
         steps: statements before which the lanes of a warp have to wait for each other.
         exchanges: a statement that writes, and one with which another lane may read that with no wait between. It is
-            none where an atomic operation after a fence may tell the reader, as at a lock, or where both are atomic.
+            none where an atomic operation after a fence may tell the reader, as at a lock, and the reader acquires what
+            was told, or where both are atomic.
         assumes_rows: whether the answer holds only for warps of the width that was asked for.
         contested: the stores that lanes may make to one address. If there are any, steps allow every order of lanes.
         assumes_distinct: whether the answer may be another one where two parameters hold the same address.
@@ -280,6 +285,13 @@ def _releases(item: Statement) -> bool:
     if item.opcode == "mbarrier":
         return "relaxed" not in words and ("arrive" in words or "arrive_drop" in words)
     return item.opcode in ("st", "atom", "red") and ("release" in words or "acq_rel" in words)
+
+
+def _may_acquire(item: Statement) -> bool:
+    """Whether a statement that is no access waits for what another thread released, or may do so in a function."""
+    if not isinstance(item, Instruction):
+        return isinstance(item, Call)
+    return item.opcode == "mbarrier" and not {"test_wait", "try_wait"}.isdisjoint(item.modifiers)
 
 
 class _Search:
@@ -411,10 +423,13 @@ class _Search:
             if self._is_wait(index):
                 reaching = set()
             if _releases(self._flow.statements[index]):
-                reaching = {(before, crossed, _Publication.TOLD) for before, crossed, _ in reaching}
+                released = {(before, crossed, max(told, _Publication.TOLD)) for before, crossed, told in reaching}
+                reaching = released if self._flow.statements[index].guard is None else reaching | released
             if _is_fence(self._flow.statements[index]):
                 reaching = {(before, crossed, max(told, _Publication.FENCED)) for before, crossed, told in reaching}
             if index not in self._accesses:
+                if _may_acquire(self._flow.statements[index]):
+                    reaching = _answered(reaching)
                 continue
             must_step = self._must_step(index, reaching) or self._has_other_groups(index, reaching)
             if index in self._steps or (must_step and may_step):
@@ -422,8 +437,17 @@ class _Search:
                 reaching = set()
             if self._accesses[index].is_synchronizing and self._accesses[index].writes:
                 reaching = {(before, crossed, _told(publication)) for before, crossed, publication in reaching}
+            if self._may_acquire(index):
+                reaching = _answered(reaching)
             reaching.add((index, -1, _Publication.NONE))
         return reaching
+
+    def _may_acquire(self, index: int) -> bool:
+        """Whether an access may read what another thread wrote to tell of its writes."""
+        access, statement = self._accesses[index], self._flow.statements[index]
+        assert isinstance(statement, Instruction)
+        is_told = access.is_synchronizing or access.is_polled or "volatile" in statement.modifiers
+        return is_told and access.reads and statement.opcode != "red"
 
     def _has_other_groups(self, index: int, reaching: set[_Reaching]) -> bool:
         """Whether lanes have to run in other groups at a store than at one before it."""
@@ -447,7 +471,7 @@ class _Search:
                 continue
             depends, meets = self._test(before, index, crossed)
             must_step = must_step or depends
-            if publication is _Publication.TOLD or later.is_polled:
+            if publication is _Publication.ANSWERED or later.is_polled:
                 continue
             # Two such accesses are no data race, and whoever makes them expects any order of the lanes.
             if earlier.is_synchronizing and later.is_synchronizing:
@@ -481,7 +505,16 @@ class _Search:
 
 def _told(publication: _Publication) -> _Publication:
     """How far a write is published after an atomic access of its thread: without a fence it is not."""
-    return _Publication.NONE if publication is _Publication.NONE else _Publication.TOLD
+    return _Publication.NONE if publication is _Publication.NONE else max(publication, _Publication.TOLD)
+
+
+def _answered(reaching: set[_Reaching]) -> set[_Reaching]:
+    """Mark the writes that were told: what the thread reads from now on may be what others told."""
+    answered: set[_Reaching] = set()
+    for before, crossed, publication in reaching:
+        is_told = publication is _Publication.TOLD
+        answered.add((before, crossed, _Publication.ANSWERED if is_told else publication))
+    return answered
 
 
 # --- warp steps -------------------------------------------------------------------------------------------------------

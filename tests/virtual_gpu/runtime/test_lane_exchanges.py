@@ -93,8 +93,18 @@ extern "C" __global__ void lock_and_exchange(volatile int* y)
 #define BEGIN asm volatile("mbarrier.init.shared.b64 [%0], 64;" :: "r"(at) : "memory");
 extern "C" __global__ void arriving(int* y) { HEAD(unsigned long long) ARRIVE("arrive") TAIL }
 extern "C" __global__ void dropping(int* y) { HEAD(unsigned long long) ARRIVE("arrive_drop") TAIL }
+#define ARRIVE_ALONE asm volatile("mbarrier.arrive.shared.b64 %0, [%1];" : "=l"(token) : "r"(at) : "memory");
+extern "C" __global__ void arriving_alone(int* y) { HEAD(unsigned long long) ARRIVE_ALONE TAIL }
 #undef BEGIN
 #define BEGIN
+#define TELL asm volatile("red.release.cta.shared.add.u32 [%0], 1;" :: "r"(at) : "memory");
+#define FIRST asm volatile("{ .reg .pred p; setp.eq.u32 p, %1, 0; @p st.release.cta.shared.u32 [%0], 64; }" \\
+    :: "r"(at), "r"(threadIdx.x) : "memory");
+#define ASK asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(seen) : "r"(at) : "memory");
+extern "C" __global__ void telling(int* y) { HEAD(unsigned) TELL TAIL }
+extern "C" __global__ void one_lane_releasing(int* y) { HEAD(unsigned) FIRST ASK TAIL }
+extern "C" __global__ void fencing_and_asking(int* y)
+    { HEAD(unsigned) __threadfence(); if (atomicAdd(&state, 1) < 64) TAIL }
 extern "C" __global__ void releasing(int* y) { HEAD(unsigned) COUNT("red.release.cta") TAIL }
 extern "C" __global__ void relaxing(int* y) { HEAD(unsigned) COUNT("red.relaxed.cta") TAIL }
 """
@@ -146,6 +156,16 @@ def test_no_note_for_another_warp(program: Running) -> None:
 @pytest.mark.parametrize("kernel", ["arriving", "dropping", "releasing", "relaxing"])
 def test_no_note_where_a_lane_waits_for_what_another_one_releases(program: Running, kernel: str) -> None:
     assert bool(_note(program, kernel, np.arange(64))) == (kernel == "relaxing")
+
+
+@pytest.mark.parametrize("kernel", ["arriving_alone", "telling", "one_lane_releasing"])
+def test_a_release_alone_orders_no_reader(program: Running, kernel: str) -> None:
+    """Nobody waits for it, or not all lanes make it."""
+    assert "through shared box" in _note(program, kernel, np.arange(64))
+
+
+def test_no_note_where_a_fence_and_an_atomic_operation_ask_for_the_others(program: Running) -> None:
+    assert not _note(program, "fencing_and_asking", np.arange(64))
 
 
 @pytest.mark.parametrize("kernel", ["inserted", "behind_a_lock"])
