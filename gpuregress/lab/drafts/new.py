@@ -220,6 +220,8 @@ def _with_launches_of_includers(source: Path, host: HostProgram) -> HostProgram:
                 continue
             around = HostProgram(including, source.absolute())
             around.ask_types(host.build, compiles_part=True)
+        except Interrupted:
+            raise
         except Exception:  # noqa: BLE001, S112 - C++ of any form must not end the command
             continue
         if any(around.facts(kernel) is not None for kernel in around.kernels):

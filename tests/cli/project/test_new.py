@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from gpuregress.execution.workers import worker_spawn
+from gpuregress.foundation.records import RunSummary
 from gpuregress.lab.drafts import trial
+from gpuregress.session import session
+from gpuregress.session.events import Event, Judged, Listener
+from gpuregress.session.run_request import RunRequest
+from gpuregress.store.project import Project
 from tests.workshop import KERNEL, Workshop
 
 
@@ -108,6 +115,27 @@ def test_a_draft_that_does_not_end_is_told_with_what_to_do(shop: Workshop, monke
     assert "spins did not end within 1 s, the limit of this first run: smaller values of n (now 64)" in result.stdout
     assert "put that launch before it in `launches:`" in result.stdout
     assert "1 case in" in result.stdout  # it is not run again
+
+
+def test_a_first_run_that_the_user_stops_is_the_last_one(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = session.run
+
+    def stopped(project: Project, selectors: Sequence[str], request: RunRequest, *, listen: Listener) -> RunSummary:
+        """Stop the run after its first case, as ^C does."""
+
+        def stop(event: Event) -> None:
+            if isinstance(event, Judged):
+                os.kill(os.getpid(), signal.SIGINT)
+            listen(event)
+
+        return run(project, selectors, request, listen=stop)
+
+    monkeypatch.setattr(session, "run", stopped)
+    shop.write("app/prog.cu", PROGRAM)
+    result = shop.call("new", str(shop.root / "app/prog.cu"), "--device", "cpu")
+    assert result.exit_code == 130
+    assert result.stdout.count("did not run to their end") == 1
+    assert "before you accept these" not in result.stdout
 
 
 def test_cases_without_a_turn_in_the_first_run_are_named(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
