@@ -56,7 +56,7 @@ def draft(
 
     found = _build(project, source, commands, read_ahead)
     if function is not None:
-        return new.draft_functions(project, source, function, target=output, build=found.options)
+        return new.draft_functions(project, source, function, target=output, build=found.options, whole=found.whole)
     return new.draft_kernels(
         project,
         source,

@@ -124,7 +124,9 @@ def draft_kernels(
     if not declared and kernel is None:
         path = target or _free_paths(project, [source.stem])[0]
         return _written(
-            project, source, [_draft_function(source, text, functions, functions[0], path, build or NO_OPTIONS)]
+            project,
+            source,
+            [_draft_function(whole or source, text, functions, functions[0], path, build or NO_OPTIONS)],
         )
     chosen: Sequence[Declaration] = declared
     if kernel is not None or target is not None:
@@ -396,7 +398,13 @@ def _host_program(
 
 
 def draft_functions(
-    project: Project, source: Path, pattern: str, *, target: Path | None = None, build: BuildOptions = NO_OPTIONS
+    project: Project,
+    source: Path,
+    pattern: str,
+    *,
+    target: Path | None = None,
+    build: BuildOptions = NO_OPTIONS,
+    whole: Path | None = None,
 ) -> tuple[Draft, ...]:
     """Write a job for each device function that a pattern names.
 
@@ -406,6 +414,7 @@ def draft_functions(
         pattern: a name, with or without namespace, or a shell pattern: `*` is every function.
         target: the job's file, in place of configs/FUNCTION.yaml; for one function only.
         build: the options to compile with.
+        whole: the file to compile, which includes the source; None: the source itself.
 
     Raises:
         UsageError: no such source or function, or the files of all its jobs are already there.
@@ -431,7 +440,7 @@ def draft_functions(
         if path.exists():
             drafts.append(Draft(path, str(function), (), is_kept=True))
         else:
-            drafts.append(_draft_function(source, text, functions, function, path, build))
+            drafts.append(_draft_function(whole or source, text, functions, function, path, build))
     return _written(project, source, drafts)
 
 

@@ -79,6 +79,19 @@ def test_each_kernel_of_a_program_gets_a_job_which_is_run(shop: Workshop) -> Non
     assert "the jobs of all 2 kernels already exist" in again
 
 
+@pytest.mark.parametrize("choice", [(), ("--function", "square")])
+def test_a_function_of_a_part_is_compiled_with_the_file_that_includes_it(shop: Workshop, choice: Sequence[str]) -> None:
+    shop.write("app/part.cuh", "__device__ Number square(Number x) { return x * x; }\n")
+    shop.write("app/whole.cu", 'using Number = double;\n#include "part.cuh"\n')
+    result = shop.call("new", str(shop.root / "app/part.cuh"), *choice, "--no-run")
+    assert result.exit_code == 0
+    assert "part.cuh does not compile by itself: its jobs compile" in result.stdout
+    (job,) = set((shop.root / "configs").iterdir()) - {shop.root / "configs/scale.yaml"}
+    text = job.read_text()
+    assert "source: ../app/whole.cu\nfunction: square\n" in text
+    assert "result: {dtype: float64" in text
+
+
 def test_drafts_are_not_run_where_that_is_said(shop: Workshop) -> None:
     shop.write("app/prog.cu", PROGRAM)
     assert "no baseline" not in shop.call("new", str(shop.root / "app/prog.cu"), "--no-run").stdout
