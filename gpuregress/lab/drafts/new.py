@@ -28,6 +28,7 @@ from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.functions import declarations
 from gpuregress.toolchain.functions.declarations import CxxFunction
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText
 from gpuregress.toolchain.include_scanner import SUFFIXES
 
 _MOST_NAMED = 5
@@ -218,7 +219,8 @@ def _with_launches_of_includers(source: Path, host: HostProgram) -> HostProgram:
         return host
     for including in program.includers(source.absolute())[:_MOST_NAMED]:
         try:
-            if b"<<<" not in storage.read_bytes(including):
+            text = storage.read_bytes(including).decode(errors="replace")
+            if "<<<" not in text or _sets_macros(text, source):
                 continue
             around = HostProgram(including, source.absolute())
             around.ask_types(host.build, compiles_part=True)
@@ -229,6 +231,18 @@ def _with_launches_of_includers(source: Path, host: HostProgram) -> HostProgram:
         if any(around.facts(kernel) is not None for kernel in around.kernels):
             return around
     return host
+
+
+def _sets_macros(text: str, source: Path) -> bool:
+    """Tell whether a text defines macros that a source names before it includes it: alone it is another program."""
+    words = set(WORD.findall(_text(source)))
+    for directive in CxxText(text).directives:
+        if directive.word == "include" and source.name in directive.rest:
+            return False
+        name = WORD.search(directive.rest)
+        if directive.word == "define" and name is not None and name[0] in words:
+            return True
+    return False
 
 
 def _including_hint(source: Path) -> str:

@@ -285,6 +285,19 @@ def test_a_part_of_another_file_has_the_launches_of_that_file(project: Project) 
     assert "block: [100]" in text
 
 
+def test_a_part_that_a_macro_of_that_file_changes_has_no_launches_of_it(project: Project) -> None:
+    part, whole = project.root / "part.cu", project.root / "whole.cu"
+    part.write_text("#ifndef N\n#define N 8\n#endif\n__global__ void inner(float *x) { x[threadIdx.x] = N; }\n")
+    launch = "void go(float *x) { inner<<<1, N>>>(x); }\n"
+    whole.write_text(f'#include "part.cu"\n#define N 16\n{launch}')
+    (made,) = new.draft_kernels(project, part)
+    assert made.is_launched
+    made.path.unlink()
+    whole.write_text(f'#define N 16\n#include "part.cu"\n{launch}')
+    (made,) = new.draft_kernels(project, part)
+    assert "`gpuregress new` of that file reads them" in made.needed[0]
+
+
 def test_a_stop_while_that_file_is_read_is_obeyed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     ask_types = HostProgram.ask_types
 
