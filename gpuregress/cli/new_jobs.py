@@ -56,7 +56,7 @@ def draft(
 
     found = _build(project, source, commands, read_ahead)
     if function is not None:
-        return new.draft_functions(project, source, function, target=output, build=found.options)
+        return new.draft_functions(project, source, function, target=output, build=found.options, whole=found.whole)
     return new.draft_kernels(
         project,
         source,
@@ -98,9 +98,15 @@ def try_drafts(project: Project, drafts: Sequence[Draft], device: str, drafting_
         drafting_s: what it took to write them, seconds.
     """
     written = [draft for draft in drafts if not draft.is_kept and not draft.refusal]
-    if written:
+    if not written:
+        return
+    try:
         with session.keeping_workers():
             _try(project, written, device, drafting_s)
+    except Interrupted:
+        raise
+    except GpuregressError as error:
+        console.say(f"the drafts do not run yet: {error}")
 
 
 def _build(project: Project, source: Path, commands: Path | None, meanwhile: Callable[[], object]) -> FoundBuild:
@@ -147,45 +153,42 @@ def _try(project: Project, drafts: Sequence[Draft], device: str, drafting_s: flo
         return
     events: list[Event] = []
     limits = trial.run_limits(drafting_s)
-    try:
-        request = trial.first_run_request(device, limits)
-        with progress.transient() as bar:
+    request = trial.first_run_request(device, limits)
+    with progress.transient() as bar:
 
-            def keep(event: Event) -> None:
-                """Keep what is shown if no draft is changed."""
-                events.append(event)
-                bar(event)
+        def keep(event: Event) -> None:
+            """Keep what is shown if no draft is changed."""
+            events.append(event)
+            bar(event)
 
-            summary = session.run(project, [str(draft.path) for draft in tried], request, listen=keep)
-        guessed_sizes = {draft.path: draft.guessed_sizes for draft in tried}
-        jobs = trial.find_sizes(project, guessed_sizes, device, limits, summary)
-        for job in jobs:
-            _say_changed(job)
-        late = trial.late(summary, limits.case_s)
-        with progress.listener(0) as listen:
-            if jobs:
-                # What did not end and is as it was would not end in the same time again.
-                unended = late.keys() - {job.path.stem for job in jobs}
-                for event in events:
-                    if isinstance(event, Judged) and event.verdict.job in unended:
-                        listen(event)
-                again = [str(draft.path) for draft in tried if draft.path.stem not in unended]
-                request = trial.first_run_request(device, limits)
-                summary = session.run(project, again, request, listen=listen)
-                late = {job: late[job] for job in unended} | trial.late(summary, limits.case_s)
-            else:
-                for event in events:
+        summary = session.run(project, [str(draft.path) for draft in tried], request, listen=keep)
+    guessed_sizes = {draft.path: draft.guessed_sizes for draft in tried}
+    jobs = [] if summary.interrupted else trial.find_sizes(project, guessed_sizes, device, limits, summary)
+    for job in jobs:
+        _say_changed(job)
+    late = trial.late(summary, limits.case_s)
+    with progress.listener(0) as listen:
+        if jobs:
+            # What did not end and is as it was would not end in the same time again.
+            unended = late.keys() - {job.path.stem for job in jobs}
+            for event in events:
+                if isinstance(event, Judged) and event.verdict.job in unended:
                     listen(event)
-        progress.show_closing(summary, project.root, 0, to_stderr=False)
-        for line in late.values():
-            console.say(line)
-        guessed = [draft.path.stem for draft in tried if draft.needed]
-        if guessed:
-            console.say(f"before you accept these, fill in what is marked NEEDED: {', '.join(guessed)}")
-    except Interrupted:
-        raise
-    except GpuregressError as error:
-        console.say(f"the drafts do not run yet: {error}")
+            again = [str(draft.path) for draft in tried if draft.path.stem not in unended]
+            request = trial.first_run_request(device, limits)
+            summary = session.run(project, again, request, listen=listen)
+            late = {job: late[job] for job in unended} | trial.late(summary, limits.case_s)
+        else:
+            for event in events:
+                listen(event)
+    progress.show_closing(summary, project.root, 0, to_stderr=False)
+    if summary.interrupted:
+        raise Interrupted("interrupted")
+    for line in late.values():
+        console.say(line)
+    guessed = [draft.path.stem for draft in tried if draft.needed]
+    if guessed:
+        console.say(f"before you accept these, fill in what is marked NEEDED: {', '.join(guessed)}")
 
 
 def _say_changed(job: TriedJob) -> None:

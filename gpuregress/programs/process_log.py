@@ -60,7 +60,8 @@ class ProcessLog:
             self._first = self._number = case.first_launch - 1 + (number - 1) * (PROGRAM_LAUNCHES // MOST_PROCESSES)
         # A kernel cannot take this machine down, as it can one with a GPU: lines need not outlive a power cut.
         self._log = LaunchLog(Path(settings.log), durable=False)
-        self._counts: dict[tuple[str, str, str], int] = {}
+        self._known: set[tuple[str, str, str]] = set()
+        self._counts: Counter[str] = Counter()
         self._keeps_figures = case is not None
         self._times: dict[str, LaunchTime] = {}
         self._instructions: Counter[str] = Counter()
@@ -95,9 +96,11 @@ class ProcessLog:
     def add(self, incident: Incident) -> bool:
         """Write an incident; False for one like an earlier one, which is not written again."""
         key = incident.kind, incident.location or incident.message, incident.kernel
-        self._counts[key] = self._counts.get(key, 0) + 1
-        of_this_kind = [kind for kind, _, _ in self._counts if kind == incident.kind]
-        if self._counts[key] > 1 or len(of_this_kind) > _MOST_FINDINGS:
+        if key in self._known:
+            return False
+        self._known.add(key)
+        self._counts[incident.kind] += 1
+        if self._counts[incident.kind] > _MOST_FINDINGS:
             return False
         self._write(msgspec.structs.replace(incident, process=self._client))
         return True

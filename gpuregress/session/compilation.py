@@ -267,6 +267,7 @@ def keeping_compilers(*, begins: bool = False) -> Iterator[None]:
         token = _kept_crew.set(crew)
         try:
             yield
+            stop.check()  # no compilation may have come after ^C
         finally:
             _kept_crew.reset(token)
 

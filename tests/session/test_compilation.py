@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -172,3 +173,8 @@ def test_a_source_with_unknown_dependencies_is_compiled_once_where_its_programs_
         compilation.compile_source(dated)
     compilation.compile_source(dated)
     assert submitted[2:] == ["dated.cu"] * 2
+
+
+def test_a_stop_after_the_last_compilation_is_obeyed() -> None:
+    with pytest.raises(Interrupted), compilation.keeping_compilers():
+        os.kill(os.getpid(), signal.SIGINT)

@@ -28,6 +28,7 @@ from gpuregress.toolchain.build_options.options import NO_OPTIONS, BuildOptions
 from gpuregress.toolchain.cxx_declarations import Declaration
 from gpuregress.toolchain.functions import declarations
 from gpuregress.toolchain.functions.declarations import CxxFunction
+from gpuregress.toolchain.host_code.preprocessing import WORD, CxxText
 from gpuregress.toolchain.include_scanner import SUFFIXES
 
 _MOST_NAMED = 5
@@ -124,7 +125,9 @@ def draft_kernels(
     if not declared and kernel is None:
         path = target or _free_paths(project, [source.stem])[0]
         return _written(
-            project, source, [_draft_function(source, text, functions, functions[0], path, build or NO_OPTIONS)]
+            project,
+            source,
+            [_draft_function(whole or source, text, functions, functions[0], path, build or NO_OPTIONS)],
         )
     chosen: Sequence[Declaration] = declared
     if kernel is not None or target is not None:
@@ -216,15 +219,30 @@ def _with_launches_of_includers(source: Path, host: HostProgram) -> HostProgram:
         return host
     for including in program.includers(source.absolute())[:_MOST_NAMED]:
         try:
-            if b"<<<" not in storage.read_bytes(including):
+            text = storage.read_bytes(including).decode(errors="replace")
+            if "<<<" not in text or _sets_macros(text, source):
                 continue
             around = HostProgram(including, source.absolute())
             around.ask_types(host.build, compiles_part=True)
+        except Interrupted:
+            raise
         except Exception:  # noqa: BLE001, S112 - C++ of any form must not end the command
             continue
         if any(around.facts(kernel) is not None for kernel in around.kernels):
             return around
     return host
+
+
+def _sets_macros(text: str, source: Path) -> bool:
+    """Tell whether a text defines macros that a source names before it includes it: alone it is another program."""
+    words = set(WORD.findall(_text(source)))
+    for directive in CxxText(text).directives:
+        if directive.word == "include" and source.name in directive.rest:
+            return False
+        name = WORD.search(directive.rest)
+        if directive.word == "define" and name is not None and name[0] in words:
+            return True
+    return False
 
 
 def _including_hint(source: Path) -> str:
@@ -394,7 +412,13 @@ def _host_program(
 
 
 def draft_functions(
-    project: Project, source: Path, pattern: str, *, target: Path | None = None, build: BuildOptions = NO_OPTIONS
+    project: Project,
+    source: Path,
+    pattern: str,
+    *,
+    target: Path | None = None,
+    build: BuildOptions = NO_OPTIONS,
+    whole: Path | None = None,
 ) -> tuple[Draft, ...]:
     """Write a job for each device function that a pattern names.
 
@@ -404,6 +428,7 @@ def draft_functions(
         pattern: a name, with or without namespace, or a shell pattern: `*` is every function.
         target: the job's file, in place of configs/FUNCTION.yaml; for one function only.
         build: the options to compile with.
+        whole: the file to compile, which includes the source; None: the source itself.
 
     Raises:
         UsageError: no such source or function, or the files of all its jobs are already there.
@@ -429,7 +454,7 @@ def draft_functions(
         if path.exists():
             drafts.append(Draft(path, str(function), (), is_kept=True))
         else:
-            drafts.append(_draft_function(source, text, functions, function, path, build))
+            drafts.append(_draft_function(whole or source, text, functions, function, path, build))
     return _written(project, source, drafts)
 
 

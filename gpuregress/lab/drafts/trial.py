@@ -212,8 +212,6 @@ def find_sizes(
                 request = RunRequest(device=device, timeout=limits.trial_s, timeouts=1, until=round_until)
                 summary = _run(project.with_runs(scratch / str(number)), [job.path for job in pending], request)
             if summary is None:
-                for job in pending:
-                    job.restore()
                 break
             changed: list[TriedJob] = []
             for job in pending:
@@ -228,6 +226,8 @@ def find_sizes(
                 elif statuses & {"fault", "timeout", "error"} or not statuses & {"new", "pass", "differ"}:
                     job.restore()
             pending = changed
+    for job in pending:  # what was changed last was not tried
+        job.restore()
     return [job for job in jobs if job.sizes or job.changes]
 
 

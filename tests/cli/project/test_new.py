@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from gpuregress.execution.workers import worker_spawn
+from gpuregress.foundation.records import RunSummary
 from gpuregress.lab.drafts import trial
+from gpuregress.session import session
+from gpuregress.session.events import Event, Judged, Listener
+from gpuregress.session.run_request import RunRequest
+from gpuregress.store.project import Project
 from tests.workshop import KERNEL, Workshop
 
 
@@ -72,6 +79,19 @@ def test_each_kernel_of_a_program_gets_a_job_which_is_run(shop: Workshop) -> Non
     assert "the jobs of all 2 kernels already exist" in again
 
 
+@pytest.mark.parametrize("choice", [(), ("--function", "square")])
+def test_a_function_of_a_part_is_compiled_with_the_file_that_includes_it(shop: Workshop, choice: Sequence[str]) -> None:
+    shop.write("app/part.cuh", "__device__ Number square(Number x) { return x * x; }\n")
+    shop.write("app/whole.cu", 'using Number = double;\n#include "part.cuh"\n')
+    result = shop.call("new", str(shop.root / "app/part.cuh"), *choice, "--no-run")
+    assert result.exit_code == 0
+    assert "part.cuh does not compile by itself: its jobs compile" in result.stdout
+    (job,) = set((shop.root / "configs").iterdir()) - {shop.root / "configs/scale.yaml"}
+    text = job.read_text()
+    assert "source: ../app/whole.cu\nfunction: square\n" in text
+    assert "result: {dtype: float64" in text
+
+
 def test_drafts_are_not_run_where_that_is_said(shop: Workshop) -> None:
     shop.write("app/prog.cu", PROGRAM)
     assert "no baseline" not in shop.call("new", str(shop.root / "app/prog.cu"), "--no-run").stdout
@@ -108,6 +128,27 @@ def test_a_draft_that_does_not_end_is_told_with_what_to_do(shop: Workshop, monke
     assert "spins did not end within 1 s, the limit of this first run: smaller values of n (now 64)" in result.stdout
     assert "put that launch before it in `launches:`" in result.stdout
     assert "1 case in" in result.stdout  # it is not run again
+
+
+def test_a_first_run_that_the_user_stops_is_the_last_one(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = session.run
+
+    def stopped(project: Project, selectors: Sequence[str], request: RunRequest, *, listen: Listener) -> RunSummary:
+        """Stop the run after its first case, as ^C does."""
+
+        def stop(event: Event) -> None:
+            if isinstance(event, Judged):
+                os.kill(os.getpid(), signal.SIGINT)
+            listen(event)
+
+        return run(project, selectors, request, listen=stop)
+
+    monkeypatch.setattr(session, "run", stopped)
+    shop.write("app/prog.cu", PROGRAM)
+    result = shop.call("new", str(shop.root / "app/prog.cu"), "--device", "cpu")
+    assert result.exit_code == 130
+    assert result.stdout.count("did not run to their end") == 1
+    assert "before you accept these" not in result.stdout
 
 
 def test_cases_without_a_turn_in_the_first_run_are_named(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:

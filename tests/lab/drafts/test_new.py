@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from gpuregress.execution.workers.compiler_pool import Result
-from gpuregress.foundation.errors import CompileError, GpuregressError, UsageError
+from gpuregress.foundation.errors import CompileError, GpuregressError, Interrupted, UsageError
 from gpuregress.foundation.records import Source
 from gpuregress.jobs import plan
 from gpuregress.lab.drafts import first_programs, kernel, new
@@ -283,6 +284,35 @@ def test_a_part_of_another_file_has_the_launches_of_that_file(project: Project) 
     text = made.path.read_text()
     assert "source: ../part.cu\n" in text
     assert "block: [100]" in text
+
+
+def test_a_part_that_a_macro_of_that_file_changes_has_no_launches_of_it(project: Project) -> None:
+    part, whole = project.root / "part.cu", project.root / "whole.cu"
+    part.write_text("#ifndef N\n#define N 8\n#endif\n__global__ void inner(float *x) { x[threadIdx.x] = N; }\n")
+    launch = "void go(float *x) { inner<<<1, N>>>(x); }\n"
+    whole.write_text(f'#include "part.cu"\n#define N 16\n{launch}')
+    (made,) = new.draft_kernels(project, part)
+    assert made.is_launched
+    made.path.unlink()
+    whole.write_text(f'#define N 16\n#include "part.cu"\n{launch}')
+    (made,) = new.draft_kernels(project, part)
+    assert "`gpuregress new` of that file reads them" in made.needed[0]
+
+
+def test_a_stop_while_that_file_is_read_is_obeyed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask_types = HostProgram.ask_types
+
+    def stop_in_includer(host: HostProgram, *arguments: Any, compiles_part: bool = False, **options: Any) -> None:
+        if compiles_part:
+            raise Interrupted("interrupted")
+        ask_types(host, *arguments, **options)
+
+    monkeypatch.setattr(HostProgram, "ask_types", stop_in_includer)
+    part = project.root / "part.cu"
+    part.write_text("__global__ void inner(float *x) { x[threadIdx.x] = 1; }\n")
+    (project.root / "whole.cu").write_text('#include "part.cu"\nvoid go(float *x) { inner<<<1, 100>>>(x); }\n')
+    with pytest.raises(Interrupted):
+        new.draft_kernels(project, part)
 
 
 def test_a_template_that_nothing_launches_has_guessed_arguments(project: Project) -> None:

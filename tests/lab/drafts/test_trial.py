@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import yaml
 
+from gpuregress.foundation.records import Verdict
 from gpuregress.gpu.records import replace
 from gpuregress.lab.drafts import new, trial
 from gpuregress.lab.drafts.launch import UNKNOWN_SIZE
-from gpuregress.lab.drafts.trial import FoundSize
+from gpuregress.lab.drafts.trial import FoundSize, TriedJob
 from gpuregress.session import session
 from gpuregress.session.run_request import RunRequest
 from gpuregress.store.project import Project
@@ -212,6 +215,24 @@ def test_a_step_that_was_not_tried_to_its_end_is_taken_back(project: Project, mo
     skipped = replace(verdict, status="skip", outcome=None)
     monkeypatch.setattr(trial, "_run", lambda *_: replace(first, verdicts=(skipped,)))
     assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu", first=first) == []
+    assert made.path.read_bytes() == before
+
+
+def test_a_step_for_whose_trial_no_time_is_left_is_taken_back(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = TriedJob.change
+
+    def change_slowly(job: TriedJob, verdicts: Sequence[Verdict]) -> bool:
+        time.sleep(0.3)
+        return change(job, verdicts)
+
+    monkeypatch.setattr(TriedJob, "change", change_slowly)
+    made = drafted(project, f"{HANGS}void go(float *y, int *at) {{ f<<<1, 32>>>(y, at); }}\n")
+    before = made.path.read_bytes()
+    first = session.run(project, [str(made.path)], RunRequest(device="cpu"))
+    limits = replace(trial.run_limits(0), trials_s=0.2)
+    assert trial.find_sizes(project, {made.path: made.guessed_sizes}, "cpu", limits, first) == []
     assert made.path.read_bytes() == before
 
 
