@@ -171,7 +171,7 @@ def accept(
     differing = [candidate for candidate in candidates.acceptable if candidate.verdict.status == "differ"]
     if differing and not selectors and not new_only:
         confirm(differing)
-    acceptance = _Acceptance(project, folder.name, terms)
+    acceptance = _Acceptance(project, folder.name, terms, new_only=new_only)
     acceptance.accept_all(candidates.acceptable, listen)
     refused = (*candidates.refused, *acceptance.refused)
     is_of_use = bool(acceptance.accepted) or not (refused or candidates.left)
@@ -247,11 +247,12 @@ def rejection_of(candidate: FinishedCase, rejected: Mapping[tuple[str, str, str]
 class _Acceptance:
     """The accepting of a run's cases; those of a batch reach the disk together."""
 
-    def __init__(self, project: Project, run: str, terms: Terms) -> None:
+    def __init__(self, project: Project, run: str, terms: Terms, *, new_only: bool = False) -> None:
         self._store = BaselineStore.of(project, project.runs / run_folders.ACCEPTING)
         self._who = user_name(project.root)
         self._run = run
         self._terms = terms
+        self._new_only = new_only
         self._uncommitted: list[AcceptedCase] = []
         self.accepted: list[AcceptedCase] = []
         self.refused: list[RefusedCase] = []
@@ -260,10 +261,12 @@ class _Acceptance:
         try:
             with self._store.accepting() as batch:
                 for number, candidate in enumerate(cases, 1):
-                    try:
-                        self._uncommitted.append(self._stage(batch, candidate))
-                    except BaselineError as error:
-                        self.refused.append(RefusedCase(candidate.case.name, str(error)))
+                    # Only under the lock does nobody else accept.
+                    if not (self._new_only and _has_baseline(self._store, candidate)):
+                        try:
+                            self._uncommitted.append(self._stage(batch, candidate))
+                        except BaselineError as error:
+                            self.refused.append(RefusedCase(candidate.case.name, str(error)))
                     # Flushing each case by itself would take minutes for 10,000 cases.
                     if len(batch) >= BATCH or number == len(cases):
                         batch.commit()

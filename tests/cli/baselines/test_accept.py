@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 
 import pytest
 
 from gpuregress.cli import console, context, progress
+from gpuregress.store.baselines.store import AcceptBatch, BaselineStore
 from tests.workshop import (
     IDLE_KERNEL,
     JOB,
@@ -76,6 +78,26 @@ def test_new_only_leaves_what_was_accepted_since_the_run(fake_shop: Workshop) ->
     change(fake_shop)
     fake_shop.call(*RUN)
     assert fake_shop.call("accept", "--all").exit_code == 0
+    fake_shop.fails(5, "accept", "--run", first, "--new-only")
+    assert revisions(fake_shop) == {"scale/n=100": "1.5"}
+
+
+def test_new_only_leaves_what_another_process_accepts_meanwhile(
+    fake_shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_shop.call(*RUN)
+    first = (fake_shop.root / "runs/latest").resolve().name
+    change(fake_shop)
+    fake_shop.call(*RUN)
+    accepting = BaselineStore.accepting
+
+    def late(store: BaselineStore) -> AbstractContextManager[AcceptBatch]:
+        """Let another accept come first."""
+        monkeypatch.setattr(BaselineStore, "accepting", accepting)
+        assert fake_shop.call("accept", "--all").exit_code == 0
+        return store.accepting()
+
+    monkeypatch.setattr(BaselineStore, "accepting", late)
     fake_shop.fails(5, "accept", "--run", first, "--new-only")
     assert revisions(fake_shop) == {"scale/n=100": "1.5"}
 
