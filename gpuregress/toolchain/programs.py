@@ -389,6 +389,16 @@ def _is_named(mangled: str, name: str) -> bool:
     return readable.partition("(")[0] == name.removeprefix("::")
 
 
+def _is_ambiguous(name: str, files: SourceInputs) -> bool:
+    """Tell whether a name without types may mean several kernels that files declare."""
+    declared: set[tuple[str, tuple[str, ...]]] = set()
+    for content in files.contents if "(" not in name else ():
+        for declaration in cxx_declarations.declarations(content.decode(errors="replace")):
+            if declaration.name.rpartition("::")[2] == name.rpartition("::")[2]:
+                declared.add((declaration.name, tuple(declaration.template)))
+    return len(declared) > 1
+
+
 def _shared_result(source: Source, files: SourceInputs) -> NvrtcResult | None:
     """Find the result of compiling a source that was compiled for other kernels; None if it must be compiled.
 
@@ -408,7 +418,7 @@ def _shared_result(source: Source, files: SourceInputs) -> NvrtcResult | None:
     kernels: dict[str, str] = {}
     for name in source.kernels:
         candidates = [mangled for mangled in entries if _is_named(mangled, name)]
-        if len(candidates) != 1:
+        if len(candidates) != 1 or _is_ambiguous(name, files):
             return None
         kernels[name] = candidates[0]
     return NvrtcResult(
