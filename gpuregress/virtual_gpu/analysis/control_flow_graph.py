@@ -59,7 +59,6 @@ class ControlFlowGraph:
         self._connect()
         self.waiting_heads, self.waiting_blocks = set[int](), set[int]()
         self.spinning_blocks = set[int]()
-        self._spinning_loops: list[set[int]] = []
         self.spin_reads: dict[tuple[int, int], int] = {}
         self.spin_effects: set[int] = set()
         self.spin_updates: set[int] = set()
@@ -132,12 +131,25 @@ class ControlFlowGraph:
 
     @cached_property
     def polled(self) -> frozenset[int]:
-        """The reads of what other threads write on whose values the end of a loop depends that spins."""
+        """The reads of what other threads write on whose values the end of a loop depends that spins.
+
+        The compiler may have put the first one before the loop.
+        """
         polled: set[int] = set()
-        for loop in self._spinning_loops:
+        for edge in self.spins:
+            loop = self._loops[edge]
             needed, _ = self._slice(loop, self._exits_of(loop))
-            polled |= self._observing(needed)
+            reads = self._polls(loop) | self._observing(needed)
+            first = self._statements_of(set(self.predecessors[edge[1]]) - loop)
+            polled |= reads | {one for one in first for other in reads if self._is_same_load(one, other)}
         return frozenset(polled)
+
+    def _is_same_load(self, index: int, other: int) -> bool:
+        """Whether two statements read the same address in the same way."""
+        one, two = self.statements[index], self.statements[other]
+        if not isinstance(one, Instruction) or not isinstance(two, Instruction) or one.opcode != "ld":
+            return False
+        return (one.opcode, one.modifiers, one.address) == (two.opcode, two.modifiers, two.address)
 
     @cached_property
     def long_loops(self) -> dict[tuple[int, int], int]:
@@ -269,7 +281,6 @@ class ControlFlowGraph:
         loops = self._loops = {edge: natural_loop(self.predecessors, *edge) for edge in edges}
         polls = {edge: self._polls(loop) for edge, loop in loops.items()}
         spins = {edge for edge, loop in loops.items() if polls[edge] or self._depends(loop, tainted)}
-        self._spinning_loops = [loops[edge] for edge in spins]
         for edge in spins:
             self.spinning_blocks |= loops[edge]
             inside = self._statements_of(loops[edge])

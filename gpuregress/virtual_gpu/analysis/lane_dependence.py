@@ -423,8 +423,7 @@ class _Search:
             if self._is_wait(index):
                 reaching = set()
             if _releases(self._flow.statements[index]):
-                released = {(before, crossed, max(told, _Publication.TOLD)) for before, crossed, told in reaching}
-                reaching = released if self._flow.statements[index].guard is None else reaching | released
+                reaching = self._released(index, reaching)
             if _is_fence(self._flow.statements[index]):
                 reaching = {(before, crossed, max(told, _Publication.FENCED)) for before, crossed, told in reaching}
             if index not in self._accesses:
@@ -441,6 +440,14 @@ class _Search:
                 reaching = _answered(reaching)
             reaching.add((index, -1, _Publication.NONE))
         return reaching
+
+    def _released(self, index: int, reaching: set[_Reaching]) -> set[_Reaching]:
+        """Mark the writes of lanes that release them there."""
+        released: set[_Reaching] = set()
+        for before, crossed, told in reaching:
+            is_told = self._overlaps.is_made_by_all_of(index, before, crossed)
+            released.add((before, crossed, max(told, _Publication.TOLD) if is_told else told))
+        return released
 
     def _may_acquire(self, index: int) -> bool:
         """Whether an access may read what another thread wrote to tell of its writes."""

@@ -33,7 +33,7 @@ from gpuregress.virtual_gpu.analysis.lane_values import (
 from gpuregress.virtual_gpu.analysis.pointers import PointsTo
 from gpuregress.virtual_gpu.parallel.affine import NEGATED
 from gpuregress.virtual_gpu.ptx.modifiers import is_synchronizing, lanes, size, space_of, type_of
-from gpuregress.virtual_gpu.ptx.opcode_table import MemoryEffect, info
+from gpuregress.virtual_gpu.ptx.opcode_table import Control, MemoryEffect, info
 from gpuregress.virtual_gpu.ptx.tree import Address, Call, Instruction, Register, Statement, Symbol
 from gpuregress.virtual_gpu.runtime.footprint_ir import Operation
 
@@ -329,6 +329,7 @@ class OverlapTest:
         self._graph, self._flow, self._accesses = graph, graph.flow, accesses
         self._values = LaneGraph(graph, parameters)
         self._nodes = {index: self._values.read(item.address.base, index) for index, item in accesses.items()}
+        self._guards = self._read_guards()
         self._conditions = self._read_conditions()
         self._exits = self._read_exits()
         self._sides = self._read_sides()
@@ -345,6 +346,16 @@ class OverlapTest:
 
     # --- reading the graph --------------------------------------------------------------------------------------------
 
+    def _read_guards(self) -> dict[int, tuple[int, bool]]:
+        """Statement, but for branches -> the predicate of its guard, and the value with which it is made."""
+        guards = {}
+        for number in self._graph.reachable:
+            for index in self._flow.indices(number):
+                item = self._flow.statements[index]
+                if item.guard is not None and (isinstance(item, Call) or info(item).control is Control.NEXT):
+                    guards[index] = self._values.read(Register(item.guard.register), index), not item.guard.negated
+        return guards
+
     def _read_conditions(self) -> dict[int, list[tuple[int, bool]]]:
         """Access -> the predicates that its lanes must fulfil."""
         conditions: dict[int, list[tuple[int, bool]]] = {}
@@ -358,10 +369,8 @@ class OverlapTest:
                 if decided is not None:
                     predicate, holds = decided
                     conditions[index].append((self._values.at_end(predicate, before), holds))
-            guard = self._flow.statements[index].guard
-            if guard is not None:
-                predicate_node = self._values.read(Register(guard.register), index)
-                conditions[index].append((predicate_node, not guard.negated))
+            if index in self._guards:
+                conditions[index].append(self._guards[index])
         return conditions
 
     def _predicate(self, number: int, successor: int) -> int:
@@ -404,6 +413,16 @@ class OverlapTest:
                 active &= self._possible(node, block, holds=holds)
             self._sites[index] = LaneSite(access, block, value, bases(value), active)
         return self._sites[index]
+
+    def is_made_by_all_of(self, index: int, before: int, crossed: Crossed) -> bool:
+        """Whether the guard of a statement holds in all lanes that made an access on the way to it."""
+        if index not in self._guards:
+            return True
+        predicate, holds = self._guards[index]
+        if crossed < 0 and (predicate, holds) in self._conditions[before]:
+            return True
+        left_out = self._possible(predicate, self._flow.block_at(index), holds=not holds)
+        return not (self.site(before).active & left_out).any()
 
     def _at_block(self, value: LaneValue, block: int) -> LaneValue:
         """The value as a block sees it: after a loop that lanes may leave at different iterations, it varies.

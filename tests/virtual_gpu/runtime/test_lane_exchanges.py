@@ -107,6 +107,27 @@ extern "C" __global__ void fencing_and_asking(int* y)
     { HEAD(unsigned) __threadfence(); if (atomicAdd(&state, 1) < 64) TAIL }
 extern "C" __global__ void releasing(int* y) { HEAD(unsigned) COUNT("red.release.cta") TAIL }
 extern "C" __global__ void relaxing(int* y) { HEAD(unsigned) COUNT("red.relaxed.cta") TAIL }
+#define GUARDED(body) "{ .reg .pred p; setp.eq.u32 p, %0, 0; " body " }"
+#define WAIT do ASK while (!seen); y[threadIdx.x + 64] = one;
+#define WRITE "@p st.shared.u32 [%1], 7; "
+#define RELEASE "@p st.release.cta.shared.u32 [%2], 1;"
+#define ONE (unsigned)__cvta_generic_to_shared(&one)
+extern "C" __global__ void guarded(int* y)
+    { HEAD(unsigned) __shared__ int one;
+      asm volatile(GUARDED(WRITE RELEASE) :: "r"(threadIdx.x), "r"(ONE), "r"(at) : "memory"); WAIT }
+extern "C" __global__ void guarded_by_data(int* y)
+    { HEAD(unsigned) __shared__ int one;
+      asm volatile(GUARDED(WRITE RELEASE) :: "r"(y[threadIdx.x]), "r"(ONE), "r"(at) : "memory"); WAIT }
+extern "C" __global__ void guarded_in_all(int* y)
+    { HEAD(unsigned) asm volatile(GUARDED("@p red.release.cta.shared.add.u32 [%1], 1;") :: "r"(0), "r"(at) : "memory");
+      do ASK while (seen < 64); TAIL }
+extern "C" __global__ void sleeping(int* y)
+    { HEAD(unsigned) __threadfence(); atomicAdd(&state, 1);
+      while (*(volatile unsigned*)&state < 64) __nanosleep(20); __threadfence(); TAIL }
+__device__ int flag;
+extern "C" __global__ void past_the_first_cache(int* y)
+    { if (threadIdx.x == 0) { y[64] = 7; __threadfence(); atomicExch(&flag, 1); }
+      while (__ldcg(&flag) == 0); __threadfence(); y[threadIdx.x] = __ldcg(y + 64); }
 """
 
 
@@ -156,6 +177,11 @@ def test_no_note_for_another_warp(program: Running) -> None:
 @pytest.mark.parametrize("kernel", ["arriving", "dropping", "releasing", "relaxing"])
 def test_no_note_where_a_lane_waits_for_what_another_one_releases(program: Running, kernel: str) -> None:
     assert bool(_note(program, kernel, np.arange(64))) == (kernel == "relaxing")
+
+
+@pytest.mark.parametrize("kernel", ["guarded", "guarded_by_data", "guarded_in_all", "sleeping", "past_the_first_cache"])
+def test_no_note_where_all_lanes_that_write_release_and_all_poll(program: Running, kernel: str) -> None:
+    assert not _note(program, kernel, np.arange(64))
 
 
 @pytest.mark.parametrize("kernel", ["arriving_alone", "telling", "one_lane_releasing"])
